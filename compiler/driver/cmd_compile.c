@@ -46,7 +46,16 @@ static const emission emissions[] = {
     {.name = "program", .from = FROM_PROGRAM, .write = write_program},
     {.name = "dot", .from = FROM_MODULE, .write = write_dot},
     {.name = "onnx", .from = FROM_MODULE, .suffix = ".optimised.onnx", .write = write_onnx}};
-enum { EMIT_PACKAGE, EMIT_GRAPH, EMIT_PROGRAM };
+enum { EMIT_PACKAGE, EMIT_GRAPH, EMIT_PROGRAM, MAX_EMISSIONS = 64 };
+
+/* "; accel: stream; cpu: bundle, object" */
+static void list_outputs(wk_str *out) {
+  const wk_target *t;
+  for (size_t i = 0; (t = wk_target_at(i)); i++)
+    for (const wk_target_output *x = t->outputs; x && x->name; x++)
+      if (x == t->outputs) wk_str_printf(out, "; %s: %s", t->name, x->name);
+      else wk_str_printf(out, ", %s", x->name);
+}
 
 static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "Output"},
@@ -54,8 +63,8 @@ static const wk_option options[] = {
      "output); a bundle is FILE.o, FILE.h and FILE.weights, its functions are named after FILE",
      .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, output)},
     {"emit", 0, "KIND", "what to write: package (default), graph, program, dot, onnx, or what a "
-     "target writes besides: for the CPU bundle, object, asm, llvm-ir ('wick targets' lists them)",
-     .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, emit)},
+     "target writes besides ('wick targets' says what each is)",
+     .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, emit), .more = list_outputs},
     WK_TARGET_OPTIONS(compile_opts, target, "what to compile for,"),
     {"memory-budget", 0, "SIZE", "compute values again instead of keeping them where activations "
      "would take more memory than that: 64MiB, 512KiB", .kind = WK_OPTION_STRING,
@@ -360,9 +369,32 @@ static wk_status default_emission(const compile_opts *o, emission *out) {
   return NULL;
 }
 
+/* names[0 .. n) is added to. */
+static const wk_target_output *find_output(const wk_target *t, const char *name,
+                                           const char **names, size_t *n) {
+  for (const wk_target_output *x = t->outputs; x && x->name && *n < MAX_EMISSIONS; x++) {
+    names[(*n)++] = x->name;
+    if (!strcmp(x->name, name)) return x;
+  }
+  return NULL;
+}
+
+/* Why there is none: it is another target's, or nobody's. */
+static wk_status refuse_emission(const compile_opts *o, const char **names, size_t n) {
+  const wk_target *t;
+  for (size_t i = 0; (t = wk_target_at(i)); i++)
+    if (find_output(t, o->emit, names, &n))
+      return wk_error(WK_USAGE, "--emit %s is what target %s writes: %s --target %s", o->emit,
+                      t->name, o->target.target ? "it needs" : "add", t->name);
+  const char *near = wk_nearest(o->emit, names, n);
+  if (near)
+    return wk_error(WK_USAGE, "--emit: no kind '%s'; did you mean '%s'?", o->emit, near);
+  return wk_error(WK_USAGE, "--emit: no kind '%s'; --help says what there is", o->emit);
+}
+
 /* What --emit names: the driver's own, or an output of one of the targets. */
 static wk_status find_emission(const compile_opts *o, const wk_targets *t, emission *out) {
-  const char *names[64];
+  const char *names[MAX_EMISSIONS];
   size_t n = 0;
   if (!o->emit) return default_emission(o, out);
   for (size_t i = 0; i < WK_COUNTOF(emissions); i++) {
@@ -372,18 +404,12 @@ static wk_status find_emission(const compile_opts *o, const wk_targets *t, emiss
     return NULL;
   }
   for (size_t i = 0; i < t->n; i++) {
-    const wk_target_output *x = t->list[i]->target->outputs;
-    for (; x && x->name && n < WK_COUNTOF(names); x++) {
-      names[n++] = x->name;
-      if (strcmp(x->name, o->emit) != 0) continue;
-      *out = (emission){x->name, FROM_TARGET, x->suffix, NULL, x, t->list[i]};
-      return NULL;
-    }
+    const wk_target_output *x = find_output(t->list[i]->target, o->emit, names, &n);
+    if (!x) continue;
+    *out = (emission){x->name, FROM_TARGET, x->suffix, NULL, x, t->list[i]};
+    return NULL;
   }
-  const char *near = wk_nearest(o->emit, names, n);
-  if (near)
-    return wk_error(WK_USAGE, "--emit: no kind '%s'; did you mean '%s'?", o->emit, near);
-  return wk_error(WK_USAGE, "--emit: no kind '%s'; --help says what there is", o->emit);
+  return refuse_emission(o, names, n);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

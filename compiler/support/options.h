@@ -46,6 +46,7 @@ typedef struct {
   size_t offset;              /* of the value in the caller's struct */
   const char *const *choices; /* ends with NULL; required for CHOICE; checked for LIST as well */
   int64_t min, max;           /* for INT and DOUBLE; unbounded when both are 0 */
+  void (*more)(wk_str *out);  /* adds to `help` what other tables know; NULL: nothing */
 } wk_option;
 
 typedef struct {

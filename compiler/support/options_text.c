@@ -10,7 +10,7 @@
 enum { WIDTH = 80, MAX_COLUMN = 28 };
 
 static const wk_option help_row = {"help", 'h', NULL, "show this text", WK_OPTION_FLAG, 0, NULL,
-                                   0, 0};
+                                   0, 0, NULL};
 
 static bool is_end(const wk_option *o) { return !o->name && o->kind != WK_OPTION_GROUP; }
 
@@ -84,6 +84,7 @@ static char *left_side(const wk_option *o) {
 static char *right_side(const wk_option *o) {
   wk_str b = {0};
   wk_str_add(&b, o->help);
+  if (o->more) o->more(&b);
   for (size_t i = 0; o->choices && o->choices[i]; i++)
     wk_str_printf(&b, "%s%s", i ? ", " : ": ", o->choices[i]);
   if (o->kind == WK_OPTION_LIST) wk_str_add(&b, " (may be repeated)");

@@ -190,8 +190,20 @@ check 'again' "$wick" compile "$net" --target accel:tiny --emit stream -o again.
 check 'the same bytes' bash -c 'for x in wcs bin map; do cmp net.$x again.$x || exit 1; done'
 refuses 'standard output' 2 'a stream is several files here: give it a name with -o$' \
   "$wick" compile "$net" --target accel --emit stream -o -
-refuses 'the target is missing' 2 "^wick: --emit: no kind 'stream'" \
+refuses 'the target is missing' 2 \
+  '^wick: --emit stream is what target accel writes: add --target accel$' \
   "$wick" compile "$net" --emit stream
+refuses 'another target' 2 \
+  '^wick: --emit opencl-c is what target opencl writes: it needs --target opencl$' \
+  "$wick" compile "$net" --emit opencl-c --target accel
+refuses 'no host' 2 '^wick: --emit asm is what target cpu writes: it needs --target cpu$' \
+  "$wick" compile "$net" --emit asm --target accel --no-host
+refuses 'nearly another target' 2 "^wick: --emit: no kind 'streem'; did you mean 'stream'\\?$" \
+  "$wick" compile "$net" --emit streem
+help=$("$wick" compile --help | tr -s ' \n' ' ')
+for kinds in 'accel: stream' 'opencl: opencl-c' 'cpu: bundle, object, asm, llvm-ir'; do
+  [[ $help == *"; $kinds"* ]] && good || bad "--help does not have $kinds"
+done
 
 # ---- --explain
 layer=$("$wick" inspect d.wick --steps | awk '$1 == "0.1" { print $2 }')
