@@ -89,9 +89,10 @@ static const wk_option options[] = {
      "is needed", .kind = WK_OPTION_STRING, .offset = offsetof(wk_sim_opts, html)},
     {"trace", 0, "FILE", "timeline for ui.perfetto.dev: a track for each queue, waits as arrows",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_sim_opts, trace)},
-    {"fst", 0, "A:B",
-     "waveform from the start of command A to the end of command B, to STREAM.fst; "
-     "a nanosecond there is a cycle",
+    {"fst", 0, "A:B[=FILE]",
+     "waveform from the start of command A to the end of command B of a stream, or of a part "
+     "(--part N where there are several); a nanosecond there is a cycle. FILE: by default "
+     "STREAM.fst or PACKAGE.N.fst in the current folder",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_sim_opts, fst)},
     {"coverage", 0, "FILE",
      "count the RTL's lines and toggles; FILE is for verilator_coverage "
@@ -194,6 +195,7 @@ static wk_status check_paths(const wk_sim_opts *o, const char *stream) {
   wk_paths_write(&paths, "--html", o->html);
   wk_paths_write(&paths, "--trace", o->trace);
   wk_paths_write(&paths, "--coverage", o->coverage);
+  wk_paths_write(&paths, "--fst", wk_sim_fst_file(o->fst));
   wk_status s = wk_paths_check(&paths);
   wk_arena_free(a);
   return s;

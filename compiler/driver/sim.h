@@ -59,6 +59,9 @@ wk_status wk_sim_choose_machine(const wk_sim_opts *o, const wk_stream *s,
 wk_status wk_sim_open_model(const wk_sim_opts *o, const wk_machine *m,
                             const wk_sim_model **model) WK_MUST_CHECK;
 
+/* The FILE of --fst; NULL: it names none. */
+const char *wk_sim_fst_file(const char *window);
+
 /* Where what people read goes: not where a file goes that was asked for as "-". */
 FILE *wk_sim_output(const wk_sim_opts *o);
 
@@ -154,6 +157,8 @@ wk_text24 wk_sim_grouped(uint64_t n);                        /* "1,234,567" */
 /* Runs for --json, --html, --trace and --csv. package: NULL for a stream. The trace is for Perfetto
  * or chrome://tracing: a track for each queue, waits as arrows; parts follow one another. */
 wk_sim_record *wk_sim_record_new(const wk_sim_opts *o, const char *package);
+/* What is run: the package, or s. */
+const char *wk_sim_record_file(const wk_sim_record *r, const wk_stream *s);
 void wk_sim_record_add(wk_sim_record *r, const wk_sim_shown *x);
 /* Run i of those that were added, a part's, has stood for so many. */
 void wk_sim_record_repeat(wk_sim_record *r, size_t i, uint32_t runs);

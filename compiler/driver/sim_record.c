@@ -49,6 +49,10 @@ wk_sim_record *wk_sim_record_new(const wk_sim_opts *o, const char *package) {
   return r;
 }
 
+const char *wk_sim_record_file(const wk_sim_record *r, const wk_stream *s) {
+  return r->package ? r->package : s->source;
+}
+
 /* The page has no marks and results, and the same bytes whenever it is made. */
 static json_t *bare_run(const wk_sim_shown *x) {
   json_t *o = wk_sim_figures_json(x);

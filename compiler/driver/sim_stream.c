@@ -41,33 +41,44 @@ wk_status wk_sim_open_model(const wk_sim_opts *o, const wk_machine *m,
 
 typedef struct {
   unsigned long first, last; /* commands */
+  const char *file;          /* NULL: after what is run */
 } wave_window;
 
 static wk_status parse_window(const wk_sim_opts *o, const wk_stream *s, wave_window *w) {
-  char rest;
-  if (sscanf(o->fst, "%lu:%lu%c", &w->first, &w->last, &rest) != 2 || w->first > w->last ||
-      w->last >= s->n)
-    return wk_error(WK_USAGE, "--fst %s is not A:B, two command indices below %" PRIu32, o->fst,
-                    s->n);
+  char rest = 0;
+  int n = sscanf(o->fst, "%lu:%lu%c", &w->first, &w->last, &rest);
+  w->file = wk_sim_fst_file(o->fst);
+  if (n < 2 || (n == 3 && (rest != '=' || !w->file)) || w->first > w->last || w->last >= s->n)
+    return wk_error(WK_USAGE, "--fst %s is not A:B or A:B=FILE, two command indices below %" PRIu32,
+                    o->fst, s->n);
   return NULL;
+}
+
+const char *wk_sim_fst_file(const char *window) {
+  const char *equals = window ? strchr(window, '=') : NULL;
+  return equals && equals[1] ? equals + 1 : NULL;
+}
+
+/* "net.wick.1.fst", "layer.s.fst": in the current folder, as whatever is named by itself. */
+static void name_wave(const char *path, const wk_sim_part *part, wk_str *out) {
+  const char *slash = strrchr(path, '/');
+  wk_str_add(out, slash ? slash + 1 : path);
+  if (part) wk_str_printf(out, ".%zu", part->number);
+  wk_str_add(out, ".fst");
 }
 
 /* Once more with a waveform; r is of a run without one, from which its cycles come. */
 static wk_status run_with_wave(const wk_stream *s, const wk_sim_model *model, const wave_window *w,
-                               wk_sim_run_options *ro, wk_sim_run *r) {
-  wk_str file = {0};
-  const char *slash = strrchr(s->source, '/'), *name = slash ? slash + 1 : s->source;
+                               const char *file, wk_sim_run_options *ro, wk_sim_run *r) {
   uint64_t start = r->spans[w->first].start, retire = r->spans[w->last].retire;
-  wk_str_printf(&file, "%s.fst", name);
-  ro->wave = file.s;
+  ro->wave = file;
   ro->wave_from = start == WK_SIM_NEVER ? 0 : start;
   ro->wave_to = retire == WK_SIM_NEVER ? r->result.cycles : retire;
   wk_sim_run_free(r);
-  wk_status status = wk_sim_run_stream(s, model, ro, r);
-  if (!status) fprintf(stderr, "wrote %s: cycles %" PRIu64 " to %" PRIu64 "\n", file.s,
-                       ro->wave_from, ro->wave_to);
-  wk_str_free(&file);
-  return status;
+  WK_TRY(wk_sim_run_stream(s, model, ro, r));
+  fprintf(stderr, "wrote %s: cycles %" PRIu64 " to %" PRIu64 "\n", file, ro->wave_from,
+          ro->wave_to);
+  return NULL;
 }
 
 /* ---- verification ---------------------------------------------------------------------------- */
@@ -197,7 +208,14 @@ wk_status wk_sim_simulate(const wk_sim_opts *o, const wk_stream *s, const wk_sim
                            .stalls = o->stalls,
                            .reset = o->random_reset ? WK_SIM_RESET_RANDOM : WK_SIM_RESET_ZEROS};
   WK_TRY(wk_sim_run_stream(s, *model, &ro, r));
-  wk_status status = o->fst ? run_with_wave(s, *model, &w, &ro, r) : NULL;
+  wk_status status = NULL;
+  if (o->fst) {
+    wk_str file = {0};
+    if (w.file) wk_str_add(&file, w.file);
+    else name_wave(wk_sim_record_file(record, s), part, &file);
+    status = run_with_wave(s, *model, &w, file.s, &ro, r);
+    wk_str_free(&file);
+  }
   if (!status && o->coverage && (*model)->write_counts) (*model)->write_counts(o->coverage);
   const wk_sim_shown x = {s, m, r, *model, part, NULL};
   if (part && o->model == WK_SIM_RTL && wk_sim_is_whole(&x)) count_accesses(s, m, r);

@@ -15,7 +15,7 @@ quiet() { "$@" >/dev/null; }
 
 for window in 4 a:b 3:2 0:5 -1:2 0:1x; do
   refuses "a window of $window" 2 \
-    "^wick: --fst $window is not A:B, two command indices below 5$" \
+    "^wick: --fst $window is not A:B or A:B=FILE, two command indices below 5$" \
     env WICK_CACHE="$PWD/cache" "$wick" sim marks.s --fst="$window"
 done
 no_time=': the functional model has no time; --model timing or rtl has'

@@ -42,6 +42,32 @@ window 0:1 119:412
 window 2:2 151:153
 window 2:3 "151:$cycles" # the end does not retire: all that follows is shown
 
+# Where it goes: named after what is run and its part, in the current folder, or as --fst says.
+check 'a package' "$(dirname "$wick")/accel_package" two.wick
+mkdir folder && cp two.wick wave.s folder
+wave() { # NAME FILE ARGUMENT...: it writes FILE and nothing else
+  local name=$1 file=$2 before after
+  shift 2
+  rm -f ./*.fst folder/*.fst
+  before=$(find . | sort)
+  "$wick" sim "$@" 2>said >/dev/null && good || bad "$name: $(cat said)"
+  after=$(find . ! -name said | sort)
+  [[ $(comm -13 <(echo "$before") <(echo "$after")) == "./$file" ]] && good ||
+    bad "$name writes $(comm -13 <(echo "$before") <(echo "$after"))"
+  grep -q "^wrote $file: " said && good || bad "$name says $(cat said)"
+}
+wave 'a part' two.wick.1.fst two.wick --part 1 --fst 0:2
+wave 'the other part' two.wick.0.fst two.wick --part 0 --fst 0:2
+wave 'a part of a package elsewhere' two.wick.1.fst folder/two.wick --part 1 --fst 0:2
+wave 'a stream elsewhere' wave.s.fst folder/wave.s --fst 0:1
+wave 'a file' folder/b.fst folder/wave.s --fst 0:1=folder/b.fst
+wave 'a file of a part' b.fst two.wick --part 1 --fst 0:1=b.fst
+refuses 'several parts' 2 'has 2 parts for the accelerator: choose one for --fst with --part$' \
+  "$wick" sim two.wick --fst 0:1
+refuses 'no file' 2 '^wick: --fst 0:1= is not A:B or A:B=FILE' "$wick" sim wave.s --fst 0:1=
+refuses 'the stream itself' 2 '^wick: wave.s: --fst would overwrite the stream$' \
+  "$wick" sim wave.s --fst 0:1=wave.s
+
 # A transfer that nothing waits for: the functional model has it done in time.
 cat >race.s <<'EOS'
 .machine tiny
