@@ -208,7 +208,11 @@ wk_status wk_sim_charge(const wk_sim_run *r, uint32_t layers, wk_accel_charge *o
 
 /* ---- verdict --------------------------------------------------------------------------------- */
 
-static const char *error_text(int code) {
+/* The hardware has one code for both ways in which a fetch ends. */
+static const char *error_text(int code, bool is_past) {
+  if (code == WK_ERROR_fetch)
+    return is_past ? "the stream ends without END"
+                   : "memory answered the fetch of the command with an error";
   for (size_t i = 0; i < wk_isa_errors_count; i++)
     if (wk_isa_errors[i].number == code) return wk_isa_errors[i].doc;
   return "an unknown error";
@@ -220,10 +224,10 @@ static wk_status error_register(const wk_stream *s, uint32_t error) {
   wk_stream_place at = wk_stream_place_of(s, index);
   if (index >= s->n || !wk_stream_get(s, index, &c))
     return wk_error_at(WK_FAILED, *at.s ? at.s : s->source, "command %" PRIu32 ": %s", index,
-                       error_text((int)(error & 0xff)));
-  return wk_error_at(WK_FAILED, at.s, "command %" PRIu32 " (%s): %s",
+                       error_text((int)(error & 0xff), index >= s->n));
+  return wk_error_at(WK_FAILED, *at.s ? at.s : s->source, "command %" PRIu32 " (%s): %s",
                      index, wk_isa_command_of((int)c.opcode)->name,
-                     error_text((int)(error & 0xff)));
+                     error_text((int)(error & 0xff), false));
 }
 
 static wk_status undefined(const wk_stream *s, const wk_sim_result *x) {

@@ -163,7 +163,7 @@ static void add_energy(json_t *o, const wk_sim_shown *x) {
 json_t *wk_sim_figures_json(const wk_sim_shown *x) {
   wk_sim_figures f = wk_sim_figures_of(x->machine, x->run->result.counters);
   json_t *o = json_object();
-  json_object_set_new(o, "stream", json_string(x->stream->source));
+  json_object_set_new(o, "stream", json_string(x->part ? x->part->name : x->stream->source));
   json_object_set_new(o, "commands", json_integer(x->run->n));
   json_object_set_new(o, "model", json_string(x->model->name));
   if (x->model->build) json_object_set_new(o, "build", json_string(x->model->build));

@@ -59,8 +59,13 @@ static wk_status run_part(package_run *p, const wk_sim_device_job *job, wk_sim_r
   const wk_machine *m = &job->stream->machine;
   if (p->hardware != wk_machine_hash(m)) p->simulated = NULL;
   p->hardware = wk_machine_hash(m);
-  wk_status s = wk_sim_simulate(p->o, job->stream, &part, m, &p->simulated, p->record, out);
+  wk_str place = {0};
+  wk_stream stream = *job->stream; /* with a name as `wick check` says it */
+  wk_str_printf(&place, "%s:%s", p->path, job->info->name);
+  stream.source = place.s;
+  wk_status s = wk_sim_simulate(p->o, &stream, &part, m, &p->simulated, p->record, out);
   p->seen[number].cycles = out->result.cycles;
+  wk_str_free(&place);
   return s;
 }
 

@@ -179,7 +179,7 @@ static void print_queues(FILE *f, const wk_sim_shown *x) {
 void wk_sim_print(FILE *f, const wk_sim_shown *x) {
   wk_table t = {0};
   wk_table_row(&t, "%s\t%s, %" PRIu32 " commands", x->part ? "part" : "stream",
-               x->stream->source, x->run->n);
+               x->part ? x->part->name : x->stream->source, x->run->n);
   describe_machine(&t, x);
   if (x->part) add_schedule(&t, x);
   wk_table_row(&t, "model\t%s%s%s", x->model->name, x->model->build ? ", " : "",

@@ -184,6 +184,19 @@ static void count_accesses(const wk_stream *s, const wk_machine *m, wk_sim_run *
   if (t.no_memory) wk_xcheck(wk_error(WK_RESOURCE, "out of memory"));
 }
 
+/* Of the command at which the machine stopped. */
+static wk_status add_layer(wk_status status, const wk_stream *s, const wk_sim_part *part,
+                           const wk_sim_run *r) {
+  wk_isa_command c = {0};
+  uint32_t index = r->result.error >> 8;
+  if (!status || !part || !(r->result.status & 4) || index >= s->n) return status;
+  if (!wk_stream_get(s, index, &c) || !c.operator || c.operator > part->row->layers) return status;
+  wk_status named = wk_error_at(status->code, status->place, "%s; layer %s", status->message,
+                                wk_sim_layer_name(part, c.operator));
+  wk_status_free(status);
+  return named;
+}
+
 /* What can be said of options before anything is built or run. */
 static wk_status check_options(const wk_sim_opts *o, const wk_stream *s, wave_window *w) {
   const wk_image *region;
@@ -220,7 +233,7 @@ wk_status wk_sim_simulate(const wk_sim_opts *o, const wk_stream *s, const wk_sim
   const wk_sim_shown x = {s, m, r, *model, part, NULL};
   if (part && o->model == WK_SIM_RTL && wk_sim_is_whole(&x)) count_accesses(s, m, r);
   if (!status) status = show(o, &x, record);
-  if (!status) status = wk_sim_verdict(s, m, r);
+  if (!status) status = add_layer(wk_sim_verdict(s, m, r), s, part, r);
   if (!status && o->model == WK_SIM_RTL && !o->unverified) status = verify(s, m, r);
   return status;
 }

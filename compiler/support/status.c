@@ -82,7 +82,7 @@ wk_status wk_status_as(wk_status s, wk_code code) {
 }
 
 wk_status wk_status_place(wk_status s, const char *place) {
-  if (!s || s == &out_of_memory || s->place || !place) return s;
+  if (!s || s == &out_of_memory || s->place || !place || !*place) return s;
   s->place = strdup(place);
   if (s->place) wk_text_clean(s->place);
   return s;

@@ -63,7 +63,7 @@ wk_status wk_status_note(wk_status s, const char *fmt, ...) WK_PRINTF(2, 3) WK_M
 wk_status wk_status_item(wk_status s, const char *fmt, ...) WK_PRINTF(2, 3) WK_MUST_CHECK;
 /* With another code, unless it says that there is no memory; NULL stays NULL. */
 wk_status wk_status_as(wk_status s, wk_code code) WK_MUST_CHECK;
-/* Sets the user's place when none is set yet; NULL stays NULL. */
+/* Sets the user's place when none is set yet and there is one; NULL stays NULL. */
 wk_status wk_status_place(wk_status s, const char *place) WK_MUST_CHECK;
 void wk_status_free(wk_status s);
 /* "place: message" + the note lines indented by two, newline-terminated. */

@@ -151,7 +151,7 @@ refuses 'inputs of streams' 2 'one.s: --input is for packages; this is a stream$
   "$wick" sim one.s --input x.npy
 refuses 'no time' 2 '--csv: the functional model has no time' \
   "$wick" sim two.wick --csv l.csv --model functional
-refuses 'a race' 3 '^wick: part0: command 1 \(ST\)' "$wick" sim race.wick
+refuses 'a race' 3 '^wick: race.wick:part0: command 1 \(ST\)' "$wick" sim race.wick
 refuses 'too little memory' 6 'the part needs [0-9]+ bytes of memory; machine tiny has 65536' \
   "$wick" sim large.wick --dram size=65536 --model timing
 

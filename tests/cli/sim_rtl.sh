@@ -68,6 +68,23 @@ refuses 'no file' 2 '^wick: --fst 0:1= is not A:B or A:B=FILE' "$wick" sim wave.
 refuses 'the stream itself' 2 '^wick: wave.s: --fst would overwrite the stream$' \
   "$wick" sim wave.s --fst 0:1=wave.s
 
+# What memory answers with an error: whose command it was, of which layer.
+fails() { # NAME WHAT ARGUMENT...
+  local name=$1 what=$2
+  shift 2
+  "$wick" sim "$@" >report 2>said
+  [[ $? == 1 && $(grep '^wick: ' said | grep -v random) == "wick: $what" ]] && good ||
+    bad "$name says $(cat said)"
+}
+fetch='memory answered the fetch of the command with an error'
+fails 'the end of a part' "two.wick:part0: command 10 (END): $fetch" two.wick --dram error=40
+fails 'of a layer' "two.wick:part0: command 0 (LD): $fetch; layer layer1" two.wick --dram error=3
+fails 'a part elsewhere' "folder/two.wick:part1: command 0 (LD): $fetch; layer layer3" \
+  folder/two.wick --part 1 --dram error=3
+fails 'a stream' "folder/wave.s:4: command 0 (LD): $fetch" folder/wave.s --dram error=3
+fails 'data' 'wave.s:4: command 0 (LD): memory answered a read with an error' \
+  wave.s --dram error=20
+
 # A transfer that nothing waits for: the functional model has it done in time.
 cat >race.s <<'EOS'
 .machine tiny
