@@ -96,7 +96,7 @@ static wk_status add_stream(const wk_accel_parts *p, size_t i, const char *path,
 
 static wk_status add_streams(const wk_accel_parts *p, int64_t part, const char *path,
                              const wk_machine *m, wk_accel_streams *out) {
-  if (p->n_parts == 0) return wk_error(WK_INPUT, "no part of the package is for the accelerator");
+  if (p->n_parts == 0) return wk_error(WK_INPUT, WK_NO_ACCEL_PART);
   if (part != WK_ACCEL_ALL_PARTS && (uint64_t)part >= p->n_parts)
     return wk_error(WK_USAGE, "--part %" PRId64 ": the package has %zu for the accelerator, "
                     "counted from 0", part, p->n_parts);

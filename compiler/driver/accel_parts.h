@@ -7,6 +7,8 @@
 #include "targets/accel/isa/unit_read.h"
 
 #define WK_ACCEL_TARGET "accel"
+#define WK_NO_ACCEL_PART                                                                           \
+  "no part of the package is for the accelerator; a float model needs 'wick quantize' first"
 
 typedef struct {
   const wick_part_info *info;

@@ -277,7 +277,7 @@ static bool uses_input(const wk_module *m) {
   return found;
 }
 
-static void add_note(wk_str *b, const char *path, const char *note) {
+void wk_model_add_note(wk_str *b, const char *path, const char *note) {
   char *shown = wk_xstrdup(note);
   wk_str line = {0};
   wk_text_clean(shown);
@@ -289,32 +289,9 @@ static void add_note(wk_str *b, const char *path, const char *note) {
 
 void wk_model_notes(wk_str *b, const char *path, const wk_import_options *o,
                     const wk_import_report *report, const wk_module *m) {
-  for (size_t i = 0; i < report->notes.n; i++) add_note(b, path, report->notes.data[i]);
+  for (size_t i = 0; i < report->notes.n; i++) wk_model_add_note(b, path, report->notes.data[i]);
   if (o->n_values && !uses_input(m))
-    add_note(b, path, "--value leaves no input that is used: all outputs are constants");
-}
-
-static bool has_products(const wk_parts *p, uint32_t target) {
-  bool found = false;
-  for (size_t i = 0; i < p->parts.n; i++)
-    found = found || (p->parts.data[i].target == target && p->parts.data[i].macs > 0);
-  return found;
-}
-
-void wk_model_float_note(wk_str *notes, const char *path, const wk_pipeline_report *r,
-                         const wk_targets *t, const wk_parts *p, wk_status s) {
-  if (s ? s->code != WK_UNSUPPORTED : !p) return;
-  if (r->n_integer || !r->macs) return;
-  for (uint32_t i = 0; i < t->n; i++) {
-    const wk_target *x = t->list[i]->target;
-    if (!x->wants_integers || (p && has_products(p, i))) continue;
-    wk_arena *a = wk_arena_new();
-    add_note(notes, path,
-             wk_arena_printf(a, "is a float model, and %s multiplies integers: first 'wick "
-                                "quantize %s --calibration DIR -o %s.int8.onnx', or to explore "
-                                "--quantize-random 1", x->name, path, wk_model_name(a, path)));
-    wk_arena_free(a);
-  }
+    wk_model_add_note(b, path, "--value leaves no input that is used: all outputs are constants");
 }
 
 wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all, wk_str *notes,

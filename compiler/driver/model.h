@@ -97,12 +97,6 @@ wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_a
 void wk_model_notes(wk_str *b, const char *path, const wk_import_options *o,
                     const wk_import_report *report, const wk_module *m);
 
-/* Adds what to do about a model in floats when one of the targets computes with integers alone and
- * has none of its products. r, p and s are what the pipeline gave, which may have found that nobody
- * has an operator. */
-void wk_model_float_note(wk_str *notes, const char *path, const wk_pipeline_report *r,
-                         const wk_targets *t, const wk_parts *p, wk_status s);
-
 /* The same when there are tensors for inputs: those that the importer finds to decide shapes become
  * constants. fixed[i] says that data[i] is one; entries that are true from the start are given in
  * any case. data and o are borrowed; the report is the caller's to free, also after an error. */
@@ -139,5 +133,18 @@ bool wk_is_model_name(const char *path);
 /* The file's name without folder and extension, or its folder's when it has a name that models have
  * in folders of their own. */
 char *wk_model_name(wk_arena *a, const char *path);
+
+/* A line for standard error, unless b has it already. */
+void wk_model_add_note(wk_str *b, const char *path, const char *note);
+
+/* Adds what to do about products in floats when one of the targets computes with integers alone:
+ * about a model in floats of which it has nothing, or about what stays in floats of another one.
+ * r, p and s are what the pipeline gave, which may have found that nobody has an operator. */
+void wk_model_float_note(wk_str *notes, const char *path, const wk_pipeline_report *r,
+                         const wk_targets *t, const wk_parts *p, wk_status s);
+
+/* WK_UNSUPPORTED, with what to do about it, when no part is the target's. */
+wk_status wk_model_check_used(const char *path, const wk_pipeline_report *r, const wk_targets *t,
+                              const wk_parts *p, const char *target) WK_MUST_CHECK;
 
 #endif

@@ -249,7 +249,10 @@ static wk_status compile_for(wk_module *m, const wk_targets *t, const wk_runner_
   wk_pipeline_options po = {.targets = t};
   WK_TRY(wk_targets_check_here(t, &o->target));
   wk_status s = wk_pipeline_run(m, &po, report, &parts);
-  if (o->notes) wk_model_float_note(o->notes, o->path, report, t, parts, s);
+  wk_status unused = NULL;
+  if (!s && o->needed) unused = wk_model_check_used(o->path, report, t, parts, o->needed);
+  if (o->notes && !unused) wk_model_float_note(o->notes, o->path, report, t, parts, s);
+  if (!s) s = unused;
   wk_emit_entry entry = {"", parts};
   if (!s) s = wk_emit_package(t, &entry, 1, &emit, path, result);
   wk_parts_free(parts);

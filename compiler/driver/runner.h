@@ -19,6 +19,8 @@ typedef struct {
   wk_emit_result *result;     /* likewise */
   wk_str *notes;              /* NULL, or lines for standard error are added when it is compiled */
   const char *path;           /* of the model, for them */
+  const char *needed;         /* target that must have a part: otherwise the error says what to do;
+                                 NULL: none */
 } wk_runner_options;
 
 /* Takes over the module. */

@@ -28,7 +28,8 @@ static wk_status compile(const wk_sim_opts *o, const char *path, const char *pre
   const char *target = wk_arena_printf(a, WK_ACCEL_TARGET ":%s", o->machine ? o->machine : "base");
   const wk_runner_options ro = {
       .target = {.target = target, .prefetch = prefetch, .effort = o->effort, .dram = o->dram},
-      .model_name = wk_model_name(a, path), .notes = notes, .path = path};
+      .model_name = wk_model_name(a, path), .notes = notes, .path = path,
+      .needed = WK_ACCEL_TARGET};
   wk_status s = import(o, path, notes, &m);
   if (!s) s = wk_status_place(wk_compile_package(m, &ro, out), path);
   wk_module_free(m);

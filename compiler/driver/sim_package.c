@@ -122,7 +122,7 @@ static wk_status run_network(package_run *p) {
 
 static wk_status check_part(const package_run *p) {
   if (p->parts.n_parts == 0)
-    return wk_error_at(WK_INPUT, p->path, "no part of the package is for the accelerator");
+    return wk_error_at(WK_INPUT, p->path, WK_NO_ACCEL_PART);
   if (p->o->part == WK_ACCEL_ALL_PARTS || (uint64_t)p->o->part < p->parts.n_parts) return NULL;
   return wk_error_at(WK_USAGE, p->path, "--part %" PRId64 ": the package has %zu for the "
                      "accelerator, counted from 0", p->o->part, p->parts.n_parts);

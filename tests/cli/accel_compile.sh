@@ -284,9 +284,19 @@ EOS
 check 'six images: the evaluator'"'"'s results' diff -r six.want six
 
 # ---- float models
+cat >ints.onnxtxt <<'END'
+ir_version: 8
+opset_import { version: 18 }
+graph {
+  name: "g"
+  node { input: "x" output: "z" op_type: "BitwiseNot" }
+  input { name: "x" type { tensor_type { elem_type: 6 shape { dim { dim_value: 4 } } } } }
+  output { name: "z" type { tensor_type { elem_type: 6 shape { dim { dim_value: 4 } } } } }
+}
+END
 "$wick" zoo ds_cnn -o float.onnx
 "$wick" compile float.onnx --target accel -q -o float.wick 2>note
-check 'what to do about them' grep -qx "wick: float.onnx: is a float model, and accel multiplies \
+check 'what to do about them' grep -qx "wick: float.onnx: is a float model, and accel computes in \
 integers: first 'wick quantize float.onnx --calibration DIR -o float.int8.onnx', or to explore \
 --quantize-random 1" note
 head -1 note >float.note
@@ -294,7 +304,33 @@ head -1 note >float.note
 check 'nobody else has them' test $? = 4 -a ! -e none.wick
 check 'what is refused' grep -q 'target accel: conv: it computes on f32, ' note
 check 'and what to do about it' grep -qxFf float.note note
-refuses 'sim' 3 'float.wick: no part of the package is for the accelerator$' "$wick" sim float.wick
+refuses 'sim' 3 'float.wick: no part of the package .* needs .wick quantize. first$' \
+  "$wick" sim float.wick
+for model in timing functional; do
+  refuses "sim, $model" 4 "^wick: float.onnx: is a float model, .* first 'wick quantize " \
+    "$wick" sim float.onnx --model $model
+done
+refuses 'sim, all modes' 4 '^wick: float.onnx: is a float model' \
+  "$wick" sim float.onnx --model timing --with-modes --html page.html
+"$wick" sweep float.onnx --set dram_latency=50 -o swept >said 2>&1
+check 'sweep' test $? = 1
+gives 'the row of a sweep' "is a float model, and .* first 'wick quantize " cat swept/points.csv
+small_models
+"$wick" compile relu.onnx --target accel -q -o relu.wick 2>note
+gives 'without a product' '^wick: relu.onnx: is a float model' cat note
+refuses 'integers that it lacks' 4 \
+  "^wick: ints.onnxtxt: nothing of it runs on accel: 'wick ops --model ints.onnxtxt --target accel'" \
+  "$wick" sim ints.onnxtxt --model timing
+"$wick" compile ints.onnxtxt --target accel -q -o ints.wick 2>note
+check 'no float model' test ! -s note
+rest='% of the multiply-accumulates are in floats, which accel leaves to others'
+for name in 'lstm_dynamic 82.7 LSTM_3' 'gru_qdq 78.2 GRU_3' 'unet_qlinear 5.2 ConvTranspose_13'; do
+  read -r name share operator <<<"$name"
+  "$wick" compile "$nets/int8/$name/model.onnx" --target accel:tiny -q -o rest.wick 2>note
+  gives "$name" "model.onnx: $share $rest: $operator; 'wick quantize' makes " cat note
+done
+"$wick" compile "$net" --target accel -q -o rest.wick 2>note
+check 'no rest' test ! -s note
 gives 'on the fly' '^on accel +1 part, [0-9]+ operators, 2.55 M multiply-accumulates$' \
   "$wick" compile float.onnx --target accel --quantize-random 3 -o fly.wick
 gives 'it is recorded' '--quantize-random=3$' "$wick" inspect fly.wick

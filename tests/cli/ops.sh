@@ -136,7 +136,7 @@ status 0 "$wick" ops --model q.onnx --target accel:base --parts
 shows '^Conv +17 +9 +- +9 +-$'
 status 0 "$wick" ops --model ds.onnx --target accel
 shows '^multiply-accumulates: accel:base 0 \(0.0 %\)'
-grep -q 'is a float model, and accel multiplies integers' said && good || bad "says $(cat said)"
+grep -q 'is a float model, and accel computes in integers' said && good || bad "says $(cat said)"
 
 # An input that cannot be is refused beside the operators.
 complex=$(field 11 "$(value x 1 2 3)")$(field 11 "$(value w 14 2 3)")

@@ -157,7 +157,7 @@ static void nothing_for_the_accelerator(void **state) {
   (void)state;
   make(path, none, (wrong){0});
   assert_says(wk_accel_streams_load(path, WK_ACCEL_ALL_PARTS, &(wk_asm_options){0}, &streams),
-              WK_INPUT, path, "no part of the package is for the accelerator");
+              WK_INPUT, path, WK_NO_ACCEL_PART);
   wk_accel_streams_free(&streams);
 }
 
