@@ -61,17 +61,19 @@ static wk_status run(const void *options_, const wk_strings *args) {
     WK_TRY(wk_machine_read(o->machine, &m));
     a.machine = &m;
   }
-  WK_TRY(wk_stream_load(args->data[0], &a, &s));
   char *output = o->output ? wk_xstrdup(o->output) : default_output(args->data[0]);
   wk_paths paths = {0};
   wk_paths_read(&paths, "the stream", args->data[0]);
   wk_paths_read(&paths, "--machine", o->machine);
   wk_paths_write(&paths, o->output ? "--output" : "the output", output);
   wk_status status = wk_paths_check(&paths);
-  if (!status) status = write_stream(s, output);
-  if (!status && !o->quiet && strcmp(output, "-") != 0) print_summary(s);
+  if (!status) status = wk_stream_load(args->data[0], &a, &s);
+  if (!status) {
+    status = write_stream(s, output);
+    if (!status && !o->quiet && strcmp(output, "-") != 0) print_summary(s);
+    wk_stream_free(s);
+  }
   free(output);
-  wk_stream_free(s);
   return status;
 }
 

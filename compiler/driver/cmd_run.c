@@ -204,12 +204,19 @@ static wk_status check_paths(const wk_run_opts *o, wk_run_job *job, const char *
   if (!o->output_dir && !o->dump) return NULL;
   add_read(o, job, model, &paths);
   for (size_t i = 0; o->output_dir && i < wk_runner_outputs(job->runner); i++)
-    wk_paths_write(&paths, "--output-dir",
-                   wk_run_folder_file(job->arena, o->output_dir,
-                                      wk_runner_output_name(job->runner, i), 0));
+    wk_paths_write_in(&paths, "--output-dir",
+                      wk_run_folder_file(job->arena, o->output_dir,
+                                         wk_runner_output_name(job->runner, i), 0));
   WK_TRY(wk_paths_check(&paths));
   add_read(o, job, model, &paths);
   if (o->dump) wk_run_dump_files(o, job, &paths);
+  return wk_paths_check(&paths);
+}
+
+static wk_status check_folders(const wk_run_opts *o) {
+  wk_paths paths = {0};
+  wk_paths_folder(&paths, o->output_dir);
+  wk_paths_folder(&paths, o->dump);
   return wk_paths_check(&paths);
 }
 
@@ -230,6 +237,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   const wk_run_opts *o = options_;
   wk_run_job job;
   wk_sim_progress_line line = {.tenth = 0};
+  WK_TRY(check_folders(o));
   wk_sim_choose_model(o->model, &line);
   if (o->device) setenv("WICK_OPENCL_DEVICE", o->device, 1);
   wk_status s = wk_run_load(o, args->data[0], &job);

@@ -192,7 +192,7 @@ static wk_status run_cases(const test_opts *o, case_list *list) {
                         .random_weights = o->random_weights,
                         .jobs = o->jobs, .timeout = o->timeout,
                         .strict_opset = o->strict_opset};
-  wk_out *junit = NULL; /* opened first: what cannot be written shall not cost a run */
+  wk_out *junit = NULL; /* opened first: by its descriptor it can be written at the end */
   if (o->junit) WK_TRY(wk_out_open(o->junit, &junit));
   wk_status s = wk_test_jobs_run(&to, list->data, list->n, show, &t);
   wk_progress_end();
@@ -229,10 +229,10 @@ static wk_status run(const void *options_, const wk_strings *args) {
   const test_opts *o = options_;
   wk_arena *a = wk_arena_new();
   case_list list = {0};
-  wk_status s = NULL;
+  wk_status s = o->junit ? wk_out_check(o->junit) : NULL;
   wk_sim_progress_line line = {.tenth = 0};
   wk_sim_choose_model(o->model, &line);
-  if (o->random_weights >= 0 && wk_target_is_eval(&o->target))
+  if (!s && o->random_weights >= 0 && wk_target_is_eval(&o->target))
     s = wk_error(WK_USAGE, "--random-weights compares a target with the evaluator: choose another "
                            "--target than eval");
   if (!s) s = check_targets(o);

@@ -147,6 +147,21 @@ static wk_status choose_shown(wk_train_job *j) {
   return n <= 1 ? NULL : wk_error(WK_USAGE, "only one file can go to standard output");
 }
 
+static void add_written(const wk_train_job *j, wk_paths *paths) {
+  for (size_t i = 0; i < j->written.n; i++) {
+    const wk_train_file *f = &j->written.data[i];
+    if (f->path == j->run.checkpoint) wk_paths_write_in(paths, f->what, f->path);
+    else wk_paths_write(paths, f->what, f->path);
+  }
+  wk_paths_folder(paths, j->o->checkpoint);
+}
+
+static wk_status check_written(const wk_train_job *j) {
+  wk_paths paths = {0};
+  add_written(j, &paths);
+  return wk_paths_check(&paths);
+}
+
 /* What is written overwrites nothing else, as far as that is known yet. */
 static wk_status check_paths(const wk_train_job *j) {
   wk_paths paths = {0};
@@ -155,17 +170,14 @@ static wk_status check_paths(const wk_train_job *j) {
   wk_paths_read(&paths, "--labels", j->o->labels);
   for (size_t i = 0; i < j->data.paths.n; i++)
     wk_paths_read(&paths, "--data", j->data.paths.data[i]);
-  for (size_t i = 0; i < j->written.n; i++)
-    wk_paths_write(&paths, j->written.data[i].what, j->written.data[i].path);
+  add_written(j, &paths);
   return wk_paths_check(&paths);
 }
 
 /* What cannot be written shall not cost a training. */
 static wk_status open_outputs(wk_train_job *j) {
   WK_TRY(wk_train_write_open(j));
-  WK_TRY(check_paths(j)); /* the files of external data, too */
-  for (size_t i = 0; i < j->written.n; i++) WK_TRY(wk_out_check(j->written.data[i].path));
-  return NULL;
+  return check_paths(j); /* the files of external data, too */
 }
 
 static const wk_onnx_io *output_of(const wk_onnx_info *info, const char *name) {
@@ -362,6 +374,7 @@ static wk_status prepare(wk_train_job *j) {
   WK_TRY(wk_binding_sets_parse(&o->binding, &j->binding, 1, &n));
   WK_TRY(wk_train_name_files(j));
   WK_TRY(choose_shown(j));
+  WK_TRY(check_written(j));
   WK_TRY(wk_train_data_read(j->path, &files, &j->binding, &o->data, o->labels, &j->data));
   WK_TRY(check_paths(j));
   WK_TRY(choose_loss(j));

@@ -53,7 +53,8 @@ static wk_status run(const void *options_, const wk_strings *args) {
   if (!e) return unknown(args->data[0]);
   wk_arena *a = wk_arena_new();
   const char *path = o->output ? o->output : wk_arena_printf(a, "%s.onnx", e->name);
-  wk_status s = wk_zoo_build(e, (uint64_t)o->seed, o->batch, &m);
+  wk_status s = wk_out_check(path);
+  if (!s) s = wk_zoo_build(e, (uint64_t)o->seed, o->batch, &m);
   if (!s) {
     s = wk_export_onnx(m, path);
     wk_module_free(m);

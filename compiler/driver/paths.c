@@ -48,7 +48,16 @@ static void add(wk_paths *p, const char *what, const char *path, bool is_written
 }
 
 void wk_paths_read(wk_paths *p, const char *what, const char *path) { add(p, what, path, false); }
-void wk_paths_write(wk_paths *p, const char *what, const char *path) { add(p, what, path, true); }
+void wk_paths_write_in(wk_paths *p, const char *what, const char *path) {
+  add(p, what, path, true);
+}
+void wk_paths_write(wk_paths *p, const char *what, const char *path) {
+  add(p, what, path, true);
+  if (path && *path) wk_vec_push(&p->files, path);
+}
+void wk_paths_folder(wk_paths *p, const char *folder) {
+  if (folder) wk_vec_push(&p->folders, folder);
+}
 
 void wk_paths_read_named(wk_paths *p, const char *what, const wk_strings *args) {
   for (size_t i = 0; i < args->n; i++) {
@@ -79,7 +88,11 @@ wk_status wk_paths_check(wk_paths *p) {
       if ((a->is_written || b->is_written) && collide(a, b)) s = refuse(b, a);
     }
   }
+  for (size_t i = 0; i < p->files.n && !s; i++) s = wk_out_check(p->files.data[i]);
+  for (size_t i = 0; i < p->folders.n && !s; i++) s = wk_out_check_folder(p->folders.data[i]);
   for (size_t i = 0; i < p->uses.n; i++) free(p->uses.data[i].name);
   wk_vec_free(&p->uses);
+  wk_vec_free(&p->files);
+  wk_vec_free(&p->folders);
   return s;
 }

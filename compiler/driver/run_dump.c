@@ -84,7 +84,7 @@ static wk_status dump_outputs(dump *d, const wk_run_job *job, const wk_tensor *o
 
 static void add_file(const wk_run_opts *o, wk_run_job *job, const char *name, uint32_t part,
                      wk_paths *paths) {
-  wk_paths_write(paths, "--dump-tensors", wk_run_folder_file(job->arena, o->dump, name, part));
+  wk_paths_write_in(paths, "--dump-tensors", wk_run_folder_file(job->arena, o->dump, name, part));
 }
 
 static void add_steps(const wk_run_opts *o, wk_run_job *job, wk_paths *paths) {

@@ -334,6 +334,7 @@ wk_status wk_sweep_open(const wk_sweep_opts *o, const wk_cmd *cmd, const void *v
   size_t n;
   *s = (wk_sweep){.o = o, .cmd = cmd, .values = values, .paths = models, .arena = wk_arena_new()};
   WK_TRY(check_work(o));
+  WK_TRY(wk_out_check_folder(o->output));
   WK_TRY(absolute_dir(s));
   WK_TRY(wk_binding_sets_parse(&o->binding, sets, WK_MAX_BINDINGS, &n));
   s->binding = sets[0];

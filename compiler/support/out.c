@@ -138,13 +138,19 @@ static int open_destination(wk_out *o, const char *path) {
 }
 
 /* is_check: only what leaves nothing is opened. */
-static wk_status start(const char *path, bool is_check, wk_out **out) {
-  *out = NULL;
-  wk_out *o = wk_xcalloc(1, sizeof *o);
+static int try_start(const char *path, bool is_check, wk_out **out) {
+  wk_out *o = *out = wk_xcalloc(1, sizeof *o);
   o->fd = -1;
   o->path = wk_xstrdup(strcmp(path, "-") == 0 ? "standard output" : path);
   int error = find_destination(o, path);
   if (!error && (o->dest || !is_check)) error = open_destination(o, path);
+  return error;
+}
+
+static wk_status start(const char *path, bool is_check, wk_out **out) {
+  wk_out *o;
+  int error = try_start(path, is_check, &o);
+  *out = NULL;
   if (error) {
     wk_status s = wk_error_at(WK_IO, o->path, "cannot write: %s", strerror(error));
     release(o);
@@ -159,6 +165,23 @@ wk_status wk_out_check(const char *path) {
   WK_TRY(start(path, true, &o));
   release(o);
   return NULL;
+}
+
+wk_status wk_out_check_folder(const char *path) {
+  struct stat st;
+  wk_str probe = {0}; /* a file in it, or in its place */
+  wk_out *o;
+  bool exists = stat(path, &st) == 0;
+  if (exists && !S_ISDIR(st.st_mode)) return wk_error_at(WK_IO, path, "is not a folder");
+  size_t n = strlen(path);
+  while (n > 1 && path[n - 1] == '/') n--;
+  wk_str_printf(&probe, "%.*s%s", (int)n, path, exists ? "/.wick-check" : "");
+  int error = try_start(probe.s, true, &o);
+  release(o);
+  wk_str_free(&probe);
+  if (!error) return NULL;
+  return wk_error_at(WK_IO, path, "%s: %s", exists ? "cannot write there" : "cannot make the folder",
+                     strerror(error));
 }
 
 wk_status wk_out_open(const char *path, wk_out **out) {

@@ -193,6 +193,8 @@ typedef struct wk_out wk_out;
 wk_status wk_out_open(const char *path, wk_out **out) WK_MUST_CHECK;
 /* Whether it could be opened now; nothing is left, what is written directly is not opened. */
 wk_status wk_out_check(const char *path) WK_MUST_CHECK;
+/* Whether files could be made in this folder, which, if there is none, could be made in its own. */
+wk_status wk_out_check_folder(const char *path) WK_MUST_CHECK;
 /* What opening a path that does not exist makes: the path, or where it leads if it is a symbolic
  * link. malloc'ed; NULL with errno when the links go in a circle. */
 char *wk_out_place(const char *path);
