@@ -32,6 +32,25 @@ bool wk_accel_make_node(wk_accel_making *k, const wk_expr *e) {
   return wk_accel_refuse(k, "there is no command for %s", wk_op_get(k->node->op)->name);
 }
 
+const wk_expr *wk_accel_first_result(const wk_expr *e, wk_arena *a) {
+  uint32_t first = 0;
+  while (e && first < e->n && (e->nodes[first].op == WK_EX_INPUT ||
+                               e->nodes[first].op == WK_EX_CONST ||
+                               !wk_accel_is_8_bit(e->nodes[first].dtype)))
+    first++;
+  if (!e || first >= e->n || e->n_results != 1 || first == e->results[0]) return NULL;
+  uint16_t result = (uint16_t)first;
+  const wk_expr cut = {.n = first + 1, .n_results = 1, .nodes = e->nodes, .results = &result};
+  wk_expr_builder *b = wk_expr_begin(a);
+  int n = wk_expr_inputs(&cut);
+  uint16_t *inputs = wk_arena_alloc(a, ((size_t)n + 1) * sizeof *inputs);
+  for (uint32_t i = 0; i <= first; i++)
+    if (e->nodes[i].op == WK_EX_INPUT)
+      inputs[e->nodes[i].imm.i] = wk_expr_input(b, e->nodes[i].imm.i, e->nodes[i].dtype);
+  result = wk_expr_inline(b, &cut, inputs, 0);
+  return wk_expr_finish(b, &result, 1);
+}
+
 static bool is_address(wk_op op) {
   return op == WK_OP_RESHAPE || op == WK_OP_TRANSPOSE || op == WK_OP_SLICE || op == WK_OP_SPLIT ||
          op == WK_OP_PAD || op == WK_OP_CONCAT || op == WK_OP_IDENTITY;

@@ -121,8 +121,7 @@ bool wk_accel_make_integer_matmul(wk_accel_making *k, const wk_expr *epilogue) {
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_MM);
   wk_accel_requant r;
   int n = k->net->n;
-  if (!wk_accel_is_8_bit(type_of(k, nd->out[0])))
-    return wk_accel_refuse(k, "the result is %s", wk_dtype_name(type_of(k, nd->out[0])));
+  if (!wk_accel_is_result_fine(k)) return false;
   if (!wk_accel_requant_of(k, epilogue, 2, 0, WK_NONE, &r)) return false;
   if (!rows(k, &op) || !right_matrix(k, &op)) return false;
   if (op.a.o != op.out.o) return wk_accel_refuse(k, "a stack of matrices that is broadcast");

@@ -253,8 +253,7 @@ bool wk_accel_make_map(wk_accel_making *k, const wk_expr *body) {
   const wk_node *nd = k->node;
   uint32_t tensors = 0, input = 0;
   if (nd->n_out != 1 || !body) return wk_accel_refuse(k, "several results");
-  if (!wk_accel_is_8_bit(type_of(k, nd->out[0])))
-    return wk_accel_refuse(k, "the result is %s", wk_dtype_name(type_of(k, nd->out[0])));
+  if (!wk_accel_is_result_fine(k)) return false;
   for (uint32_t i = 0; i < nd->n_in; i++) {
     if (wk_is_const(k->g, nd->in[i]) && wk_type_count(&wk_val(k->g, nd->in[i])->type) == 1)
       continue;

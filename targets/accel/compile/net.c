@@ -209,6 +209,12 @@ wk_accel_operand wk_accel_result(wk_accel_making *k, wk_value_id v) {
   return y;
 }
 
+bool wk_accel_is_result_fine(wk_accel_making *k) {
+  wk_dtype t = wk_val(k->g, k->node->out[0])->type.dtype;
+  return k->is_first || wk_accel_is_8_bit(t) ||
+         wk_accel_refuse(k, "the result is %s", wk_dtype_name(t));
+}
+
 /* ---- which axis has the lanes ---------------------------------------------------------------- */
 
 static wk_value_id largest_operand(const wk_graph *g, const wk_node *n) {
@@ -450,17 +456,28 @@ static bool try_movement(wk_accel_making *k) {
 
 static void learn(wk_accel_net *net);
 
-const char *wk_accel_refusal(const wk_machine *m, const wk_graph *g, const wk_node *n,
-                             wk_arena *a) {
+static const char *try_node(const wk_machine *m, const wk_graph *g, const wk_node *n,
+                            const wk_expr *e, bool is_first, wk_arena *a) {
   wk_accel_net net;
   wk_accel_net_init(&net, m, a);
-  wk_accel_making k = {.net = &net, .g = g, .is_trial = true, .node = n};
+  wk_accel_making k = {.net = &net, .g = g, .is_first = is_first, .is_trial = true, .node = n};
   bool fine = n->n_out && n->out[0] != WK_NONE &&
-              (is_movement(n) ? try_movement(&k) : wk_accel_make_node(&k, expr_of(n)));
+              (is_movement(n) ? try_movement(&k) : wk_accel_make_node(&k, e));
   if (fine) learn(&net);
   fine = fine && wk_accel_fit(&k);
   wk_accel_net_free(&net);
   return fine ? NULL : k.reason ? k.reason : "no reason given";
+}
+
+/* What was not taken by itself has been fused with what follows it, which is none of the reasons
+ * why. */
+const char *wk_accel_refusal(const wk_machine *m, const wk_graph *g, const wk_node *n,
+                             wk_arena *a) {
+  const wk_expr *e = expr_of(n);
+  const char *reason = try_node(m, g, n, e, false, a);
+  const wk_expr *first = reason ? wk_accel_first_result(e, a) : NULL;
+  const char *why = first ? try_node(m, g, n, first, true, a) : NULL;
+  return why ? why : reason;
 }
 
 /* ---- whole parts ----------------------------------------------------------------------------- */

@@ -117,6 +117,7 @@ typedef struct {
   wk_accel_net *net;
   const wk_graph *g;
   wk_accel_operand *at; /* of each value; tensor -1: not known yet */
+  bool is_first;        /* a trial of what was there before fusion: its result is of 8 bits */
   bool is_trial;        /* constants are not made; operands are made up where they come from */
   const char *reason;   /* why a node could not be made; static or in the net's arena */
   const wk_node *refused; /* which one: that in hand, or movement on the way to it */
@@ -167,6 +168,8 @@ void wk_accel_cut_pieces(wk_accel_making *k, wk_accel_op *op, const wk_accel_vie
 int wk_accel_tensor_add(wk_accel_net *net, const char *name, int64_t planes, int64_t rows,
                         int64_t row);
 bool wk_accel_is_8_bit(wk_dtype t);
+/* The node's result is of 8 bits, or is taken for it: else a refusal. */
+bool wk_accel_is_result_fine(wk_accel_making *k);
 /* As wk_target has it. */
 wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, int64_t *changes) WK_MUST_CHECK;
 /* The view goes through the tensor's planes by blocks and stacks, through its rows by y. */
@@ -174,6 +177,9 @@ bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x);
 
 /* The node in hand, by the maker of its operator; e: its expression. */
 bool wk_accel_make_node(wk_accel_making *k, const wk_expr *e);
+/* The first value of 8 bits that an expression computes, as one of its own: what an operator had
+ * for a result before others were fused with it. NULL: none, or that is all. */
+const wk_expr *wk_accel_first_result(const wk_expr *e, wk_arena *a);
 bool wk_accel_make_conv(wk_accel_making *k, const wk_expr *epilogue);
 bool wk_accel_make_conv_transpose(wk_accel_making *k, const wk_expr *epilogue);
 bool wk_accel_make_matmul(wk_accel_making *k, const wk_expr *epilogue);
