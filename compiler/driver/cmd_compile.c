@@ -201,7 +201,7 @@ static wk_status compile_binding(const compile_opts *o, const char *model, const
     wk_str_free(&b);
   }
   wk_status s = wk_pipeline_fit(&bound->module, &po, &bound->report, &bound->parts);
-  wk_model_float_note(notes, model, &bound->report, targets, bound->parts, s);
+  wk_model_target_notes(notes, model, &bound->report, targets, bound->parts, s);
   return wk_status_place(s, model);
 }
 

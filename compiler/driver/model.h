@@ -138,9 +138,10 @@ char *wk_model_name(wk_arena *a, const char *path);
 void wk_model_add_note(wk_str *b, const char *path, const char *note);
 
 /* Adds what to do about products in floats when one of the targets computes with integers alone:
- * about a model in floats of which it has nothing, or about what stays in floats of another one.
+ * about a model in floats of which it has nothing, or about what stays in floats of another one;
+ * and about weights for which a target multiplies more than the model does.
  * r, p and s are what the pipeline gave, which may have found that nobody has an operator. */
-void wk_model_float_note(wk_str *notes, const char *path, const wk_pipeline_report *r,
+void wk_model_target_notes(wk_str *notes, const char *path, const wk_pipeline_report *r,
                          const wk_targets *t, const wk_parts *p, wk_status s);
 
 /* WK_UNSUPPORTED, with what to do about it, when no part is the target's. */

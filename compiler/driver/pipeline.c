@@ -119,11 +119,14 @@ static wk_status step_adapt(pipeline *l, wk_part *part, int64_t *changes) {
   const wk_targets *t = l->o->targets;
   (void)part;
   for (size_t i = 0; i < t->n; i++) {
-    int64_t more = 0;
+    wk_adaptation x = {0};
     if (!t->list[i]->target->adapt) continue;
-    WK_TRY(t->list[i]->target->adapt(t->list[i], l->m, &more));
+    WK_TRY(t->list[i]->target->adapt(t->list[i], l->m, &x));
     WK_TRY(wk_module_verify(l->m));
-    *changes += more;
+    *changes += x.changes;
+    if (!x.why || l->report->adapted.why) continue;
+    l->report->adapted = x;
+    l->report->adapted_by = t->list[i]->target->name;
   }
   return NULL;
 }

@@ -33,6 +33,8 @@ typedef struct {
   int64_t weights;                   /* bytes of distinct constants then */
   int64_t instructions;              /* of the programs, bodies not counted */
   int64_t peak_in_model_order, peak_ordered; /* estimates of the largest part, bytes */
+  wk_adaptation adapted; /* of the first target that says why; its name */
+  const char *adapted_by;
   wk_remat_report remat; /* peak 0: there was no budget */
   wk_arena *arena;
   wk_integer_row *integer;           /* per operator of a quantised model */

@@ -251,7 +251,7 @@ static wk_status compile_for(wk_module *m, const wk_targets *t, const wk_runner_
   wk_status s = wk_pipeline_run(m, &po, report, &parts);
   wk_status unused = NULL;
   if (!s && o->needed) unused = wk_model_check_used(o->path, report, t, parts, o->needed);
-  if (o->notes && !unused) wk_model_float_note(o->notes, o->path, report, t, parts, s);
+  if (o->notes && !unused) wk_model_target_notes(o->notes, o->path, report, t, parts, s);
   if (!s) s = unused;
   wk_emit_entry entry = {"", parts};
   if (!s) s = wk_emit_package(t, &entry, 1, &emit, path, result);

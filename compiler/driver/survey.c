@@ -34,7 +34,7 @@ static wk_status run_on(wk_survey *s, const wk_module *imported, const wk_target
   const wk_pipeline_options o = {.targets = t, .stop_after = with_parts ? "admit" : "partition"};
   name_targets(s, t, run);
   wk_status st = wk_pipeline_run(m, &o, &report, &parts);
-  wk_model_float_note(&s->notes, s->path, &report, t, parts, st);
+  wk_model_target_notes(&s->notes, s->path, &report, t, parts, st);
   if (parts) {
     wk_survey_place_nodes(s, imported, m, parts, run);
     count_macs(parts, run);

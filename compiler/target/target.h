@@ -109,6 +109,13 @@ typedef struct {
   double per_part;          /* each time that one starts */
 } wk_target_cost;
 
+/* What a target made of a graph of integers before it was cut. */
+typedef struct {
+  int64_t changes;   /* 0, or how many rewrites */
+  int64_t more_macs; /* that they added for a reason that another model would not have */
+  const char *why;   /* static: that reason, and what to do about it; NULL: there is none */
+} wk_adaptation;
+
 struct wk_target {
   const char *name; /* "cpu" */
   const char *doc;
@@ -129,9 +136,9 @@ struct wk_target {
    * without settings. */
   wk_status (*set)(wk_instance *t, const char *name, const char *value);
   /* Rewrites a graph of integers into one that the target runs better and that has the same
-   * results, before anything is cut: whoever else gets a piece of it runs that. changes: 0, or how
-   * many rewrites. NULL: nothing. */
-  wk_status (*adapt)(const wk_instance *t, wk_module *m, int64_t *changes);
+   * results, before anything is cut: whoever else gets a piece of it runs that. out: zeros. NULL:
+   * nothing. */
+  wk_status (*adapt)(const wk_instance *t, wk_module *m, wk_adaptation *out);
   /* True: the node stays whole if this target gets it. NULL: no operator is claimed. */
   bool (*claims)(const wk_instance *t, const wk_graph *g, const wk_node *n);
   /* For documents: true when the target has code for some form of the operator, of a graph or an

@@ -283,6 +283,55 @@ EOS
 "$wick" run images6.wick --output-dir six >/dev/null 2>&1
 check 'six images: the evaluator'"'"'s results' diff -r six.want six
 
+# ---- weights of u8 that are far from their zero point
+# conv_of TYPE ZERO GROUPS: y = QLinearConv(x), 4 channels; weights of TYPE (2: u8, 3: i8), all 0 or
+# 127, or 255 if they are u8.
+conv_of() {
+  local type=$1 zero=$2 groups=$3 most=127 i
+  ((type == 3)) || most=255
+  cat <<END
+ir_version: 8 opset_import { version: 17 }
+graph { name: "g"
+  node { op_type: "QLinearConv" name: "conv" output: "y" input: "x" input: "s" input: "z" input: "w"
+    input: "s" input: "wz" input: "s" input: "z" attribute { name: "group" type: INT i: $groups } }
+  initializer { name: "s" data_type: 1 float_data: 0.1 }
+  initializer { name: "z" data_type: 2 int32_data: 3 }
+  initializer { name: "wz" data_type: $type int32_data: $zero }
+  initializer { name: "w" data_type: $type dims: 4 dims: $((4 / groups)) dims: 1 dims: 1
+END
+  for ((i = 0; i < 16 / groups; i++)); do echo "    int32_data: $((i % 2 * most))"; done
+  echo '  }'
+  for i in input:x output:y; do
+    echo "  ${i%:*} { name: \"${i#*:}\" type { tensor_type { elem_type: 2 shape {"
+    echo '    dim { dim_value: 1 } dim { dim_value: 4 } dim { dim_value: 5 } dim { dim_value: 5 } } } } }'
+  done
+  echo '}'
+}
+# twice NAME NOTE ARGUMENT...: what compile, sim and ops say of such a model; NOTE '': nothing
+twice() {
+  local name=$1 pattern=$2 command
+  shift 2
+  conv_of "$@" >w.onnxtxt
+  for command in 'compile w.onnxtxt --target accel -q -o w.wick' 'sim w.onnxtxt --model timing' \
+    'ops --model w.onnxtxt --target accel'; do
+    "$wick" $command 2>&1 >/dev/null | grep -v random >note
+    if [[ $pattern ]]; then gives "$name, ${command%% *}" "$pattern" cat note; else
+      check "$name, ${command%% *}" test ! -s note
+    fi
+  done
+}
+more='^wick: w.onnxtxt: accel multiplies [23].00 times as much .* weights of i8, or of u8 with zero point'
+twice 'zero point 120' "$more" 2 120 1
+twice 'zero point 0' "$more" 2 0 1
+twice 'zero point 129' "$more" 2 129 1
+twice 'zero point 128' '' 2 128 1
+twice 'i8' '' 3 0 1
+conv_of 2 120 4 >w.onnxtxt
+gives 'depthwise' 'conv: weights and input, less their zero points, have more than 8 bits: weights ' \
+  "$wick" ops --model w.onnxtxt --target accel
+"$wick" compile "$nets/int8/shuffled_qdq_u8/model.onnx" --target accel -q -o w.wick 2>note
+gives 'of a network' 'model.onnx: accel multiplies [0-9.]+ times as much as the model: ' cat note
+
 # ---- float models
 cat >ints.onnxtxt <<'END'
 ir_version: 8

@@ -75,12 +75,24 @@ static wk_status convolve_all(wk_graph *g, wk_pass_ctx *c) {
   return wk_rewrite_run(g, c, convolve);
 }
 
-wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, int64_t *changes) {
+static int64_t macs_of(const wk_module *m) {
+  int64_t n = 0;
+  for (size_t i = 0; i < m->graphs.n; i++)
+    for (size_t k = 0; k < m->graphs.data[i]->nodes.n; k++)
+      n += wk_node_macs(m->graphs.data[i], &m->graphs.data[i]->nodes.data[k]);
+  return n;
+}
+
+wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, wk_adaptation *out) {
   static const wk_pass step = {.name = "adapt", .run = convolve_all};
-  int64_t more = 0;
+  int64_t macs = macs_of(m), more = 0;
   (void)t;
-  wk_status s = wk_integer_narrow(m, changes);
-  if (!s) s = wk_pass_run_one(m, &step, NULL, &more);
-  *changes += more;
-  return s;
+  WK_TRY(wk_integer_narrow(m, &out->changes));
+  out->more_macs = macs_of(m) - macs;
+  if (out->more_macs)
+    out->why = "weights of u8 that lie further from their zero point than 8 bits say are added up "
+               "from two or three; weights of i8, or of u8 with zero point 128, are not";
+  WK_TRY(wk_pass_run_one(m, &step, NULL, &more));
+  out->changes += more;
+  return NULL;
 }

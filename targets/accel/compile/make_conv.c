@@ -29,6 +29,9 @@ static bool are_weights_fine(wk_accel_making *k, wk_value_id v) {
 
 static bool is_input_fine(wk_accel_making *k, wk_value_id v) {
   wk_dtype t = wk_val(k->g, v)->type.dtype;
+  if (t == WK_I16)
+    return wk_accel_refuse(k, "weights and input, less their zero points, have more than 8 bits: "
+                              "weights of i8, or of u8 with zero point 128, have not");
   return wk_accel_is_8_bit(t) ||
          wk_accel_refuse(k, "it computes on %s, the accelerator on i8 and u8: 'wick quantize' "
                             "makes such a model", wk_dtype_name(t));

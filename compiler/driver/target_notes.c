@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What to do about products and models in floats, of which a target of integers has none. */
+ * What to do about a model that suits a target badly: products in floats, of which a target of
+ * integers has none, and weights that cost it more than they must. */
 #include <string.h>
 
 #include "compiler/driver/model.h"
@@ -77,7 +78,7 @@ static const char *text_of(const char *path, const wk_pipeline_report *r, const 
   return x.floats ? rest_text(&x, name, a) : NULL;
 }
 
-void wk_model_float_note(wk_str *notes, const char *path, const wk_pipeline_report *r,
+void wk_model_target_notes(wk_str *notes, const char *path, const wk_pipeline_report *r,
                          const wk_targets *t, const wk_parts *p, wk_status s) {
   if (s ? s->code != WK_UNSUPPORTED : !p) return;
   wk_arena *a = wk_arena_new();
@@ -85,6 +86,12 @@ void wk_model_float_note(wk_str *notes, const char *path, const wk_pipeline_repo
     const char *text = text_of(path, r, t, i, p, a);
     if (text) wk_model_add_note(notes, path, text);
   }
+  if (r->adapted.why)
+    wk_model_add_note(notes, path,
+                      wk_arena_printf(a, "%s multiplies %.2f times as much as the model: %s",
+                                      r->adapted_by,
+                                      (double)(r->macs + r->adapted.more_macs) / (double)r->macs,
+                                      r->adapted.why));
   wk_arena_free(a);
 }
 
