@@ -93,7 +93,7 @@ static wk_status write_script(const wk_sweep *s, int64_t tasks) {
 
 /* ---- Slurm's commands ------------------------------------------------------------------------ */
 
-/* What a shell command prints; its exit status, -1 when it cannot be known. */
+/* What a shell command prints; its wait status, -1 when it cannot be known. */
 static int ask(const char *command, wk_str *out) {
   char buffer[512];
   size_t n;
@@ -102,8 +102,37 @@ static int ask(const char *command, wk_str *out) {
   if (!f) return -1;
   wk_str_add(out, "");
   while ((n = fread(buffer, 1, sizeof buffer, f)) > 0) wk_str_addn(out, buffer, n);
-  int how = pclose(f);
-  return WIFEXITED(how) ? WEXITSTATUS(how) : -1;
+  return pclose(f);
+}
+
+/* The line "ID" or "ID;CLUSTER", which warnings may stand around; 0: there is none. */
+static long id_in(const char *said) {
+  for (const char *line = said; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+    char *end;
+    long id = isdigit((unsigned char)*line) ? strtol(line, &end, 10) : 0;
+    if (id > 0 && (*end == '\n' || *end == ';' || !*end)) return id;
+  }
+  return 0;
+}
+
+/* "exit status 3, and it said nothing" */
+static const char *failure_of(const wk_sweep *s, int how, const char *said) {
+  enum { NOT_FOUND = 127 }; /* of the shell */
+  wk_str b = {0};
+  if (how == -1) wk_str_printf(&b, "sbatch cannot be run: %s", strerror(errno));
+  else if (WIFEXITED(how) && WEXITSTATUS(how) == NOT_FOUND) wk_str_add(&b, "there is no sbatch");
+  else if (WIFEXITED(how) && WEXITSTATUS(how))
+    wk_str_printf(&b, "sbatch ended with exit status %d", WEXITSTATUS(how));
+  else if (WIFSIGNALED(how)) wk_str_printf(&b, "sbatch was ended by signal %d", WTERMSIG(how));
+  else wk_str_add(&b, "sbatch named no job");
+  size_t begin = b.n;
+  for (const char *line = said; *line; line += strcspn(line, "\n"), line += *line == '\n')
+    if (*line != '\n')
+      wk_str_printf(&b, "%s%.*s", b.n == begin ? ": " : "; ", (int)strcspn(line, "\n"), line);
+  if (b.n == begin) wk_str_add(&b, ", and it said nothing");
+  const char *text = wk_text_shown(s->arena, b.s);
+  wk_str_free(&b);
+  return text;
 }
 
 static wk_status submit(const wk_sweep *s, int64_t tasks, long *id) {
@@ -111,14 +140,13 @@ static wk_status submit(const wk_sweep *s, int64_t tasks, long *id) {
   wk_str_add(&command, "cd");
   add_word(&command, wk_arena_printf(s->arena, "%s/slurm", s->dir));
   wk_str_printf(&command, " && sbatch --parsable --array=0-%lld job.sh 2>&1", (long long)tasks - 1);
-  int code = ask(command.s, &said);
+  int how = ask(command.s, &said);
+  const char *text = said.s ? said.s : "";
+  bool is_fine = how != -1 && WIFEXITED(how) && !WEXITSTATUS(how) && (*id = id_in(text)) > 0;
   wk_str_free(&command);
-  bool is_fine = code == 0 && said.n && isdigit((unsigned char)said.s[0]);
-  if (is_fine) *id = strtol(said.s, NULL, 10);
-  if (said.n) said.s[strcspn(said.s, "\n")] = 0;
-  wk_status status = is_fine ? NULL
-                             : wk_error(WK_RESOURCE, "--slurm: cannot submit: %s",
-                                        said.n ? wk_text_shown(s->arena, said.s) : "no sbatch");
+  wk_status status =
+      is_fine ? NULL
+              : wk_error(WK_RESOURCE, "--slurm: cannot submit: %s", failure_of(s, how, text));
   wk_str_free(&said);
   return status;
 }
@@ -128,8 +156,8 @@ static bool is_queued(long id) {
   wk_str said = {0};
   char command[80];
   snprintf(command, sizeof command, "squeue --noheader --format=%%i --jobs=%ld 2>&1", id);
-  int code = ask(command, &said);
-  bool is_gone = code == 0 ? !said.n : said.n && strstr(said.s, "Invalid job id");
+  int how = ask(command, &said);
+  bool is_gone = how == 0 ? !said.n : said.n && strstr(said.s, "Invalid job id");
   wk_str_free(&said);
   return !is_gone;
 }

@@ -144,10 +144,23 @@ says() {
   check "$1: ends" test $? = 6 -a ! -s said.out
   check "$1: says so" grep -qx "wick: --slurm: cannot submit: $4" said.err
 }
-says 'no partition' 1 'echo "error: no partition" >&2; echo more' 'error: no partition'
-says 'an answer that is no number' 0 'echo later' later
-says 'a number in spite of a failure' 1 'echo 7' 7
-says 'no answer' 0 '' 'no sbatch'
+ended='sbatch ended with exit status'
+says 'no partition' 1 'echo "error: no partition" >&2; echo more' \
+  "$ended 1: error: no partition; more"
+says 'a failure without a word' 3 '' "$ended 3, and it said nothing"
+says 'a failure with empty lines' 4 'echo; echo' "$ended 4, and it said nothing"
+says 'an answer that is no number' 0 'echo later' 'sbatch named no job: later'
+says 'a number in spite of a failure' 1 'echo 7' "$ended 1: 7"
+says 'a number that is none' 0 'echo 7 jobs' 'sbatch named no job: 7 jobs'
+says 'no answer' 0 '' 'sbatch named no job, and it said nothing'
+says 'a death' 0 'kill -9 $$' 'sbatch ended with exit status 137.*'
+says 'what is not there' 127 'echo "sh: sbatch: not found"' 'there is no sbatch: sh: .*'
+mv slurm/sbatch slurm/real
+printf '#!/bin/sh\necho "sbatch: warning: late" >&2\necho "$("${0%%sbatch}real" "$@");cluster"\n' \
+  >slurm/sbatch && chmod +x slurm/sbatch
+submits 'a warning before the number, a cluster behind it' \
+  '^1 point, 0 failed; 1 computed now$' timeout 60 "$wick" sweep "${one[@]}" -o warned
+mv slurm/real slurm/sbatch
 rm -r said/slurm && touch said/slurm
 refuses 'no folder for the job script' 5 "^wick: $tmp/said/slurm/job.sh: .*: Not a directory$" \
   "$wick" sweep "${one[@]}" -o said
