@@ -5,7 +5,8 @@
 
 #include "compiler/support/support.h"
 
-enum { WK_PLOT_COLOURS = 8 }; /* told apart also by those who see fewer */
+/* Colours are told apart also by those who see fewer; past the last one marks have another shape. */
+enum { WK_PLOT_COLOURS = 8, WK_PLOT_DASHES = 6, WK_PLOT_MARKS = 5 };
 
 typedef struct {
   double x, y;     /* x: 0 to 1, from left to right */
@@ -14,7 +15,7 @@ typedef struct {
 
 typedef struct {
   WK_VEC(wk_plot_point) points;
-  unsigned colour;
+  unsigned colour, dash, mark; /* 0, 1, …: what is past the last begins again */
   bool is_line;  /* through the points, in order; else they are marks only */
   bool is_front; /* a line alone, as stairs that fall to the right */
 } wk_plot_series;
@@ -29,6 +30,8 @@ typedef struct {
   WK_VEC(wk_plot_series) series;
   WK_VEC(wk_plot_label) ticks;    /* below the x axis */
   WK_VEC(const char *) legend;    /* of colours 0, 1, … */
+  WK_VEC(const char *) dashes;    /* of dashes, in a row of their own */
+  WK_VEC(const char *) marks;     /* of marks, likewise */
   wk_text24 (*y_text)(double y);  /* of the ticks of the y axis */
   double low;                     /* y at the bottom: 0, or what it shall begin with */
   bool is_binary;                 /* these are at powers of two */
@@ -40,6 +43,8 @@ void wk_plot_file(wk_str *b, const wk_plot *p);
 extern const char wk_plot_style[]; /* CSS of what wk_plot_svg writes */
 /* x of a value on a logarithmic scale that nearly fills the width. */
 double wk_plot_log(double v, double low, double high);
+/* Between ticks of whole numbers up to n: 1, 2 or 5 times a power of ten, for at most `most`. */
+int64_t wk_plot_tick_step(int64_t n, int64_t most);
 void wk_plot_free(wk_plot *p);
 /* Text of a page: "&", "<", ">" and quotes are written as such. */
 void wk_html_text(wk_str *b, const char *text);

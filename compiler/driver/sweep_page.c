@@ -88,28 +88,36 @@ static const char *tip_of(const page_model *m, size_t point, const char *value) 
   return text;
 }
 
-/* What colours tell: the first other axis that has several values; the number of axes: nothing. */
-static size_t colour_axis(const wk_sweep *s, size_t axis) {
+/* What tells lines apart: colours, dashes and marks, each another axis of several values. */
+enum { COLOUR, DASH, MARK, LOOKS };
+
+/* Of the axes but `axis`; the number of axes: nothing. */
+static size_t axis_of(const wk_sweep *s, size_t axis, int look) {
   for (size_t k = 0; k < s->axes.n; k++)
-    if (k != axis && s->axes.data[k].values.n > 1) return k;
+    if (k != axis && s->axes.data[k].values.n > 1 && look-- == 0) return k;
   return s->axes.n;
 }
 
-static unsigned colour_of(const wk_sweep *s, size_t point, size_t axis) {
-  if (axis == s->axes.n) return 0;
-  size_t value = point / stride_of(s, axis) % s->axes.data[axis].values.n;
-  return (unsigned)place_of(&s->axes.data[axis], value);
+static unsigned look_of(const wk_sweep *s, size_t point, size_t axis, int look) {
+  size_t k = axis_of(s, axis, look);
+  if (k == s->axes.n) return 0;
+  size_t value = point / stride_of(s, k) % s->axes.data[k].values.n;
+  return (unsigned)place_of(&s->axes.data[k], value);
 }
 
-static void add_legend(wk_plot *p, const wk_sweep *s, size_t axis) {
-  if (axis == s->axes.n) return;
-  const wk_sweep_axis *a = &s->axes.data[axis];
-  for (size_t place = 0; place < a->values.n && place < WK_PLOT_COLOURS; place++)
+/* "array = 8", "16", … in ascending order. */
+static void add_legend(wk_plot *p, const wk_sweep *s, size_t axis, int look) {
+  size_t k = axis_of(s, axis, look);
+  if (k == s->axes.n) return;
+  const wk_sweep_axis *a = &s->axes.data[k];
+  for (size_t place = 0; place < a->values.n; place++)
     for (size_t i = 0; i < a->values.n; i++)
       if (place_of(a, i) == place) {
         const char *text = wk_arena_printf(s->arena, "%s%s%s", place ? "" : a->name,
                                            place ? "" : " = ", a->values.data[i]);
-        wk_vec_push(&p->legend, text);
+        if (look == COLOUR) wk_vec_push(&p->legend, text);
+        else if (look == DASH) wk_vec_push(&p->dashes, text);
+        else wk_vec_push(&p->marks, text);
       }
 }
 
@@ -117,7 +125,9 @@ static void add_legend(wk_plot *p, const wk_sweep *s, size_t axis) {
 static void add_line(wk_plot *p, const page_model *m, const figure *f, size_t axis, size_t from) {
   const wk_sweep_axis *a = &m->s->axes.data[axis];
   wk_plot_series line = {.is_line = true,
-                         .colour = colour_of(m->s, from, colour_axis(m->s, axis))};
+                         .colour = look_of(m->s, from, axis, COLOUR),
+                         .dash = look_of(m->s, from, axis, DASH),
+                         .mark = look_of(m->s, from, axis, MARK)};
   for (size_t place = 0; place < a->values.n; place++) {
     size_t value = 0;
     while (place_of(a, value) != place) value++;
@@ -143,7 +153,7 @@ static void add_figure(wk_str *b, const page_model *m, const figure *f, size_t a
     const wk_plot_label tick = {x_at(a, place_of(a, i)), a->values.data[i]};
     wk_vec_push(&p.ticks, tick);
   }
-  add_legend(&p, m->s, colour_axis(m->s, axis));
+  for (int look = 0; look < LOOKS; look++) add_legend(&p, m->s, axis, look);
   for (size_t i = 0; i < m->n; i++)
     if (i / stride % a->values.n == 0) add_line(&p, m, f, axis, m->first + i);
   wk_plot_svg(b, &p);

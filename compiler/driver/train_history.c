@@ -107,8 +107,8 @@ static void add_series(wk_plot *p, const wk_history *h, wk_arena *a, size_t offs
 static void add_diagram(wk_str *b, const wk_history *h, wk_arena *a, const char *title,
                         size_t train, size_t held_out) {
   wk_plot p = {.title = title, .x_title = "epoch", .y_text = number_text};
-  int64_t step = h->epochs > TICKS ? (h->epochs + TICKS - 1) / TICKS : 1;
-  for (int64_t e = 1; e <= h->epochs; e += step) {
+  int64_t step = wk_plot_tick_step(h->epochs, TICKS);
+  for (int64_t e = step; e <= h->epochs; e += step) {
     const wk_plot_label tick = {x_of(h, e), wk_arena_printf(a, "%lld", (long long)e)};
     wk_vec_push(&p.ticks, tick);
   }
@@ -126,13 +126,13 @@ static void add_step_diagram(wk_str *b, const wk_history *h, wk_arena *a, const 
   wk_plot p = {.title = title, .x_title = "step", .y_text = number_text};
   wk_plot_series line = {.is_line = true};
   size_t n = h->steps.n, last = n > 1 ? n - 1 : 1;
-  size_t tick = (n + TICKS - 1) / TICKS, stride = (n + POINTS - 1) / POINTS;
+  size_t tick = (size_t)wk_plot_tick_step((int64_t)n, TICKS), stride = (n + POINTS - 1) / POINTS;
   for (size_t i = 0; i < n; i++) {
     double x = (double)i / (double)last;
     double y = *(const double *)((const char *)&h->steps.data[i] + offset);
     const wk_plot_label label = {x, wk_arena_printf(a, "%zu", i + 1)};
     const wk_plot_point mark = {x, y, wk_arena_printf(a, "step %zu: %s", i + 1, number_text(y).s)};
-    if (i % tick == 0) wk_vec_push(&p.ticks, label);
+    if ((i + 1) % tick == 0) wk_vec_push(&p.ticks, label);
     if (i % stride == 0 && isfinite(y)) wk_vec_push(&line.points, mark);
   }
   wk_vec_push(&p.series, line);

@@ -26,6 +26,19 @@ check 'which is whole' python3 -c 'import re, xml.dom.minidom
 page = open("a/index.html").read()
 [xml.dom.minidom.parseString(svg) for svg in re.findall("<svg .*?</svg>", page, re.S)]
 assert page.endswith("</html>\n") and "http" not in page and "<script" not in page'
+# Every line of a diagram differs in colour, dashes or mark, and the legend has all of them.
+"$wick" sweep "$cnn" -o looks --set dram_latency=50,100 --set scratchpad=65536,131072 \
+  --set dram_bytes=4,8 --prefetch=off,auto >/dev/null
+check 'lines are told apart' python3 -c 'import re
+page = open("looks/index.html").read()
+diagram = re.search("<svg .*?</svg>", page, re.S).group()
+paths = re.findall("<path class=.line. stroke=\"(#\\w+)\" d=\"M([\\d.]+) ([\\d.]+)L[^\"]*\"([^/]*)/>", diagram)
+squares = set(re.findall("<path d=\"M([\\d.]+ [\\d.]+)m", diagram))
+looks = {(c, dash, f"{x} {y}" in squares) for c, x, y, dash in paths}
+assert len(paths) == 8 and len({c for c, *_ in paths}) == 2, paths
+assert len({dash for *_, dash in paths}) == 2 and len(looks) == 8, looks
+for text in "scratchpad = 65536", "131072", "dram_bytes = 4", "8", "prefetch = off", "auto":
+    assert f">{text}</text>" in diagram, text'
 gives 'as JSON' '^12 8 4 dram_latency,scratchpad$' python3 -c 'import json
 d = json.load(open("a/points.json"))
 points = d["points"]

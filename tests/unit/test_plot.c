@@ -75,6 +75,51 @@ static void axes_of_twos(void **state) {
   wk_plot_free(&p);
 }
 
+/* Dashes and marks have rows of their own, and what is past the last colour another mark. */
+static void lines_are_told_apart(void **state) {
+  (void)state;
+  wk_plot p = {.title = "", .x_title = "", .y_text = text_of};
+  for (unsigned k = 0; k < 10; k++) {
+    wk_plot_series s = {.is_line = true, .colour = k, .dash = k % 3, .mark = k == 1};
+    wk_vec_push(&s.points, ((wk_plot_point){0, k, ""}));
+    wk_vec_push(&p.series, s);
+    wk_vec_push(&p.legend, "a colour");
+  }
+  wk_vec_push(&p.dashes, "full");
+  wk_vec_push(&p.dashes, "dashed");
+  wk_vec_push(&p.marks, "round");
+  wk_vec_push(&p.marks, "square");
+  wk_str b = {0};
+  wk_plot_svg(&b, &p);
+  static const struct {
+    const char *text;
+    int times;
+  } wanted[] = {
+      {"<circle", 7 + 1},                                     /* 0 and 2 to 7; in the legend */
+      {"h6.4v6.4", 3 + 3},                                    /* 1, 8, 9; two colours, a mark */
+      {" stroke-dasharray=\"7 4\"", 3 + 1},                   /* 1, 4, 7 */
+      {" stroke-dasharray=\"2 3\"", 3},
+      {"class=\"line\"", 10 + 2},
+      {">a colour<", 10},
+      {"viewBox=\"0 -48 ", 1}};                               /* two rows, and one each */
+  for (size_t i = 0; i < WK_COUNTOF(wanted); i++) {
+    int n = 0;
+    for (const char *at = b.s; (at = strstr(at, wanted[i].text)); at++) n++;
+    if (n != wanted[i].times) fail_msg("%d times %s: %s", n, wanted[i].text, b.s);
+  }
+  wk_str_free(&b);
+  wk_plot_free(&p);
+}
+
+static void ticks_are_round(void **state) {
+  (void)state;
+  static const int64_t cases[][2] = {{1, 1},     {10, 1},    {11, 2},     {21, 2},  {22, 5},
+                                     {54, 5},    {55, 10},   {109, 10},   {137, 20}, {220, 50},
+                                     {999, 100}, {1100, 200}, {123456, 20000}};
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++)
+    assert_int_equal(wk_plot_tick_step(cases[i][0], 10), cases[i][1]);
+}
+
 /* What stands beside the axis, of a line up to `top`; how many. */
 enum { LABELS = 32 };
 static int labels_of(double low, double top, bool is_binary, double labels[LABELS]) {
@@ -139,6 +184,8 @@ static void logarithms(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(axes_of_tens),
                                      cmocka_unit_test(axes_of_twos),
+                                     cmocka_unit_test(lines_are_told_apart),
+                                     cmocka_unit_test(ticks_are_round),
                                      cmocka_unit_test(axes_have_round_steps),
                                      cmocka_unit_test(logarithms)};
   return cmocka_run_group_tests(tests, NULL, NULL);
