@@ -5,7 +5,7 @@
 
 #include "compiler/support/support.h"
 
-/* Colours are told apart also by those who see fewer; past the last one marks have another shape. */
+/* Colours are told apart also by those who see fewer; past the last, marks have another shape. */
 enum { WK_PLOT_COLOURS = 8, WK_PLOT_DASHES = 6, WK_PLOT_MARKS = 5 };
 
 typedef struct {

@@ -180,8 +180,8 @@ wk_status wk_out_check_folder(const char *path) {
   release(o);
   wk_str_free(&probe);
   if (!error) return NULL;
-  return wk_error_at(WK_IO, path, "%s: %s", exists ? "cannot write there" : "cannot make the folder",
-                     strerror(error));
+  return wk_error_at(WK_IO, path, "%s: %s",
+                     exists ? "cannot write there" : "cannot make the folder", strerror(error));
 }
 
 wk_status wk_out_open(const char *path, wk_out **out) {

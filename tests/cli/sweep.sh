@@ -32,7 +32,8 @@ assert page.endswith("</html>\n") and "http" not in page and "<script" not in pa
 check 'lines are told apart' python3 -c 'import re
 page = open("looks/index.html").read()
 diagram = re.search("<svg .*?</svg>", page, re.S).group()
-paths = re.findall("<path class=.line. stroke=\"(#\\w+)\" d=\"M([\\d.]+) ([\\d.]+)L[^\"]*\"([^/]*)/>", diagram)
+line = "<path class=.line. stroke=\"(#\\w+)\" d=\"M([\\d.]+) ([\\d.]+)L[^\"]*\"([^/]*)/>"
+paths = re.findall(line, diagram)
 squares = set(re.findall("<path d=\"M([\\d.]+ [\\d.]+)m", diagram))
 looks = {(c, dash, f"{x} {y}" in squares) for c, x, y, dash in paths}
 assert len(paths) == 8 and len({c for c, *_ in paths}) == 2, paths

@@ -318,7 +318,8 @@ bool wk_accel_make_conv(wk_accel_making *k, const wk_expr *epilogue) {
   conv c = {0};
   int spatial = wk_val(k->g, nd->in[0])->type.rank - 2;
   wk_value_id bias = nd->n_in > 2 ? nd->in[2] : WK_NONE;
-  if (!is_input_fine(k, nd->in[0]) || !wk_accel_is_result_fine(k) || !are_weights_fine(k, nd->in[1]) ||
+  if (!is_input_fine(k, nd->in[0]) || !wk_accel_is_result_fine(k) ||
+      !are_weights_fine(k, nd->in[1]) ||
       !conv_of(k, &c) || !wk_accel_requant_of(k, epilogue, 3, spatial, bias, &r) ||
       !wk_accel_operand_of(k, nd->in[0], &x))
     return false;
@@ -387,7 +388,8 @@ bool wk_accel_make_matmul(wk_accel_making *k, const wk_expr *epilogue) {
   wk_accel_requant r;
   wk_value_id bias = nd->n_in > 2 ? nd->in[2] : WK_NONE;
   const wk_type *t = &wk_val(k->g, nd->in[1])->type;
-  if (!is_input_fine(k, nd->in[0]) || !wk_accel_is_result_fine(k) || !are_weights_fine(k, nd->in[1]))
+  if (!is_input_fine(k, nd->in[0]) || !wk_accel_is_result_fine(k) ||
+      !are_weights_fine(k, nd->in[1]))
     return false;
   if (t->rank != 2)
     return wk_accel_refuse(k, "a product with a stack of constant matrices");
@@ -468,7 +470,8 @@ bool wk_accel_make_conv_transpose(wk_accel_making *k, const wk_expr *epilogue) {
   wk_accel_operand x, y;
   wk_accel_requant r;
   wk_value_id bias = nd->n_in > 2 ? nd->in[2] : WK_NONE;
-  if (!is_input_fine(k, nd->in[0]) || !wk_accel_is_result_fine(k) || !are_weights_fine(k, nd->in[1]) ||
+  if (!is_input_fine(k, nd->in[0]) || !wk_accel_is_result_fine(k) ||
+      !are_weights_fine(k, nd->in[1]) ||
       !wk_accel_requant_of(k, epilogue, 3, 2, bias, &r))
     return false;
   if (w->rank != 4 || a->group != 1 || a->dilations.v[0] != 1 || a->dilations.v[1] != 1 ||
