@@ -244,13 +244,13 @@ static void shuffled_channels(void **state) {
     const wk_graph *g = was->main;
     wk_tensor *in = random_integer_inputs(g, 1), want = {0}, got = {0};
     wk_str why = {0};
-    int64_t changes = 0;
-    wk_status s = wk_accel_adapt(NULL, m, &changes);
+    wk_adaptation done = {0};
+    wk_status s = wk_accel_adapt(NULL, m, &done);
     if (!s) s = wk_eval_graph(g, in, &want, NULL, NULL);
     if (!s) s = wk_eval_graph(m->main, in, &got, NULL, NULL);
     if (s) fail_msg("%s: %s", s->message, shuffles[i].graph);
-    if (convs_of(m->main) != shuffles[i].convs || (changes > 0) != (shuffles[i].convs > 0))
-      fail_msg("%d, %lld changes: %s", convs_of(m->main), (long long)changes, shuffles[i].graph);
+    if (convs_of(m->main) != shuffles[i].convs || (done.changes > 0) != (shuffles[i].convs > 0))
+      fail_msg("%d, %lld changes: %s", convs_of(m->main), (long long)done.changes, shuffles[i].graph);
     if (!random_same(g, &got, &want, &why)) fail_msg("%s: %s", why.s, shuffles[i].graph);
     random_tensors_free(in, g->inputs.n);
     wk_tensor_free(&want);

@@ -21,19 +21,20 @@ static const char *const emits[] = {"package", "bundle", "llvm-ir", NULL};
 #define AT(field) offsetof(values, field)
 static const wk_option compile_options[] = {
     {.kind = WK_OPTION_GROUP, .help = "Output"},
-    {"output", 'o', "FILE", "write the result to FILE", WK_OPTION_STRING, AT(output), NULL, 0, 0},
-    {"emit", 0, "WHAT", "what to write", WK_OPTION_CHOICE, AT(emit), emits, 0, 0},
+    {"output", 'o', "FILE", "write the result to FILE", WK_OPTION_STRING, AT(output), NULL, 0, 0,
+     NULL},
+    {"emit", 0, "WHAT", "what to write", WK_OPTION_CHOICE, AT(emit), emits, 0, 0, NULL},
     {.kind = WK_OPTION_GROUP, .help = "Machine"},
     {"target", 't', "NAME", "compile for this machine; the names are those that 'wick ops' prints "
      "in its first line, and more words make this text long enough to wrap", WK_OPTION_STRING,
-     AT(target), NULL, 0, 0},
-    {"threads", 'j', "N", "worker threads", WK_OPTION_INT, AT(threads), NULL, 1, 1024},
-    {"seed", 0, "N", "seed", WK_OPTION_INT, AT(seed), NULL, 0, 0},
-    {"repeat", 0, "N", "runs", WK_OPTION_INT, AT(repeat), NULL, 1, INT64_MAX},
-    {"rtol", 0, "R", "relative tolerance", WK_OPTION_DOUBLE, AT(rtol), NULL, 0, INT64_MAX},
-    {"profile", 'p', NULL, "print a table", WK_OPTION_FLAG, AT(profile), NULL, 0, 0},
-    {"bind", 'b', "SYMBOL=N", "fix a dimension", WK_OPTION_LIST, AT(bind), NULL, 0, 0},
-    {"kind-with-a-long-name", 0, "WHAT", "kinds", WK_OPTION_LIST, AT(kinds), emits, 0, 0},
+     AT(target), NULL, 0, 0, NULL},
+    {"threads", 'j', "N", "worker threads", WK_OPTION_INT, AT(threads), NULL, 1, 1024, NULL},
+    {"seed", 0, "N", "seed", WK_OPTION_INT, AT(seed), NULL, 0, 0, NULL},
+    {"repeat", 0, "N", "runs", WK_OPTION_INT, AT(repeat), NULL, 1, INT64_MAX, NULL},
+    {"rtol", 0, "R", "relative tolerance", WK_OPTION_DOUBLE, AT(rtol), NULL, 0, INT64_MAX, NULL},
+    {"profile", 'p', NULL, "print a table", WK_OPTION_FLAG, AT(profile), NULL, 0, 0, NULL},
+    {"bind", 'b', "SYMBOL=N", "fix a dimension", WK_OPTION_LIST, AT(bind), NULL, 0, 0, NULL},
+    {"kind-with-a-long-name", 0, "WHAT", "kinds", WK_OPTION_LIST, AT(kinds), emits, 0, 0, NULL},
     {0}};
 static const wk_command compile = {
     "compile", "MODEL.onnx", "compile a model",
@@ -222,7 +223,7 @@ static void numbers_have_bounds(void **state) {
     const wk_option options[] = {
         {"n", 'n', "N", "a number", cases[i].kind,
          is_int ? offsetof(numbers, whole) : offsetof(numbers, real), NULL, cases[i].min,
-         cases[i].max},
+         cases[i].max, NULL},
         {0}};
     const wk_command c = {"do", "", "does it", NULL, options, 0, 0};
     numbers v = {-77, -77};
