@@ -106,7 +106,7 @@ static void replace(wk_str *text, const char *what, const char *by) {
   *text = y;
 }
 
-/* With FOLDER, SIM (what is the project's) and WORK in the place of theirs. */
+/* With FOLDER, ROOT and SIM (what is the project's) and WORK in the place of theirs. */
 static void called_with(const char *work, wk_str *text) {
   wk_file f;
   assert_null(wk_file_map(in_folder("args"), &f));
@@ -119,6 +119,8 @@ static void called_with(const char *work, wk_str *text) {
   while (begin > text->s && begin[-1] != '\n') begin--;
   snprintf(sim, sizeof sim, "%.*s", (int)(end - begin), begin);
   replace(text, sim, "SIM");
+  *strrchr(sim, '/') = '\0';
+  replace(text, sim, "ROOT");
   replace(text, "\n", " ");
 }
 
@@ -129,7 +131,7 @@ static void called_with(const char *work, wk_str *text) {
 #define CLANG                                                                                    \
   "-MAKEFLAGS CXX=clang++-19 LINK=clang++-19 OPT_FAST='-O3 -march=native' OPT_SLOW=-O1 "         \
   "OPT_GLOBAL='-O2 -march=native' "
-#define FLAGS(more) "-CFLAGS -fPIC -fvisibility=hidden -IWORK -ISIM/.." more "  -LDFLAGS -shared  "
+#define FLAGS(more) "-CFLAGS -fPIC -fvisibility=hidden -IWORK -IROOT" more "  -LDFLAGS -shared  "
 #define FILES                                                                                    \
   "-Mdir WORK -o model.so WORK/wick_pkg.sv FOLDER/rtl/_pkg.sv FOLDER/rtl/c_pkg.sv "              \
   "FOLDER/rtl/z_pkg.sv FOLDER/rtl/a.sv FOLDER/rtl/b.sv "

@@ -154,7 +154,7 @@ static void texts(void **state) {
   drawn *d = draw();
   is_wrong = false;
   check_text("summary", printed(wk_sim_print, &d->shown),
-             "part                  run.s, 13 commands\n"
+             "part                  net, 13 commands\n"
              "machine               tiny: 8 x 8 MACs, 64.0 KiB + 16.0 KiB, memory 4 B/cycle, "
              "latency 100\n"
              "model                 timing\n"
@@ -336,7 +336,7 @@ static void figures_in_json(void **state) {
   static const char *const seen[] = {"counters", "marks", "machine"};
   for (size_t i = 0; i < WK_COUNTOF(seen); i++) json_object_del(o, seen[i]);
   check_text("figures", dumped(o),
-             "{\"stream\":\"run.s\",\"commands\":13,\"model\":\"timing\",\"cycles\":1234500,"
+             "{\"stream\":\"net\",\"commands\":13,\"model\":\"timing\",\"cycles\":1234500,"
              "\"seconds\":0.5,\"utilisation\":0.037647058823529408,\"active_lanes\":0.25,"
              "\"overlap\":0.57894736842105265,\"exposed\":123450,\"energy_pj\":1569358125.0,"
              "\"energy_shares\":[{\"name\":\"multiplications\",\"count\":19752000,"
@@ -673,7 +673,7 @@ static void file_of_a_stream(void **state) {
     wk_status_free(s);
     json_t *root = json_load_file(in_folder(a, "stream.json"), 0, NULL);
     assert_string_equal(json_string_value(json_object_get(root, "wick")), WK_SIM_JSON_KIND);
-    assert_string_equal(json_string_value(json_object_get(root, "stream")), "run.s");
+    assert_string_equal(json_string_value(json_object_get(root, "stream")), "net");
     assert_null(json_object_get(root, "modes"));
     json_decref(root);
     o.json = in_folder(a, "nowhere/stream.json");
