@@ -10,8 +10,8 @@
  *
  * Nothing here prints or exits. Allocation failure of small objects ends the program (wk_xmalloc,
  * wk_no_memory), sizes that come from user data go through wk_try_malloc and return a status. Code
- * that the runtime's API reaches (the accelerator's device) uses neither wk_x…, wk_arena, wk_str nor
- * wk_vec_push: it never ends the program (tests/lint/symbols). */
+ * that the runtime's API reaches (the accelerator's device) uses neither wk_x…, wk_arena, wk_str
+ * nor wk_vec_push: it never ends the program (tests/lint/symbols). */
 #ifndef WICK_SUPPORT_H
 #define WICK_SUPPORT_H
 
@@ -91,7 +91,7 @@ char *wk_xstrdup(const char *s);
 _Noreturn void wk_no_memory(void);
 /* Once, before there are threads; `end` does not return and needs no memory. */
 void wk_no_memory_ends(void (*end)(void));
-void wk_xcheck(wk_status s); /* of what fails only where there is no memory: ends the program then */
+void wk_xcheck(wk_status s); /* of what fails only without memory: wk_no_memory */
 /* For sizes derived from user data: WK_RESOURCE when it fails. Zeroed, 64-byte aligned; free(). */
 wk_status wk_try_malloc(size_t n, void **out) WK_MUST_CHECK;
 

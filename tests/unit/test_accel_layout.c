@@ -250,7 +250,8 @@ static void shuffled_channels(void **state) {
     if (!s) s = wk_eval_graph(m->main, in, &got, NULL, NULL);
     if (s) fail_msg("%s: %s", s->message, shuffles[i].graph);
     if (convs_of(m->main) != shuffles[i].convs || (done.changes > 0) != (shuffles[i].convs > 0))
-      fail_msg("%d, %lld changes: %s", convs_of(m->main), (long long)done.changes, shuffles[i].graph);
+      fail_msg("%d, %lld changes: %s", convs_of(m->main), (long long)done.changes,
+               shuffles[i].graph);
     if (!random_same(g, &got, &want, &why)) fail_msg("%s: %s", why.s, shuffles[i].graph);
     random_tensors_free(in, g->inputs.n);
     wk_tensor_free(&want);
