@@ -108,11 +108,8 @@ wk_status wk_trust_sign(const char *package, const char *key, const char *signat
   WK_TRY(file_error(wick_secret_key_read(key, x.key, &detail), &detail));
   WK_TRY(wk_wick_error(wick_model_load(package, &o, &model), detail.text, package));
   wick_model_free(model);
-  char *own = signature ? NULL : beside(package, ".sig");
   wick_key_line line = wick_signature_line(x.signature);
-  wk_status s = wk_write_file(own ? own : signature, line.text, strlen(line.text));
-  free(own);
-  return s;
+  return wk_write_file(signature, line.text, strlen(line.text));
 }
 
 #else

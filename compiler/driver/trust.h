@@ -33,7 +33,7 @@ wk_digest_text wk_table_digest_text(const wick_piece *pieces, uint32_t count);
 /* Writes NAME.pub and NAME.key, neither of which may exist; the second is readable by its owner
  * alone. */
 wk_status wk_trust_make_keys(const char *name) WK_MUST_CHECK;
-/* Signs the package with the key of the file. */
+/* Signs the package with the key of the file; signature: the file to write. */
 wk_status wk_trust_sign(const char *package, const char *key, const char *signature) WK_MUST_CHECK;
 
 #endif

@@ -141,6 +141,26 @@ cp r.json s.json
 writes=('--json ') reads=(r.json s.json)
 pairs diff r.json s.json
 
+# Signatures.
+check 'a signed package' "$wick" compile relu.onnx -q -o net.wick
+if "$wick" sign --make-key maker 2>sign.err; then
+  ln -s net.wick signed.wick
+  ln maker.key hard.key
+  writes=('--output ') reads=(net.wick maker.key signed.wick hard.key)
+  pairs sign net.wick --key maker.key
+  keeps 'the package as its signature' 'net.wick: --output would overwrite the package' \
+    "$wick" sign net.wick --key maker.key -o ./net.wick
+  cp maker.key net.wick.sig
+  keeps 'the key beside the package' 'net.wick.sig: the output would overwrite the file of --key' \
+    "$wick" sign net.wick --key net.wick.sig
+  for name in '' folder/; do
+    keeps "keys without a name: '$name'" "--make-key '$name': a name of files is expected" \
+      "$wick" sign --make-key "$name"
+  done
+else
+  check 'built without libsodium' grep -q 'built without libsodium' sign.err
+fi
+
 # What does not collide.
 check 'beside the input' "$wick" run relu.onnx --input x=io/x.npy --output-dir io
 check 'both folders are one' "$wick" run relu.onnx --output-dir all --dump-tensors all
