@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "compiler/support/machine.h"
 
 typedef struct {
   const char *name;
@@ -53,6 +56,21 @@ void wk_runner_free(wk_runner *r) {
   for (size_t i = 0; r->variables && i < r->n_states; i++) wk_tensor_free(&r->variables[i]);
   wk_arena_free(r->arena);
   free(r);
+}
+
+/* Of what whoever runs it will make, before any of it is made. limit 0: what the machine has. */
+static wk_status check_memory(const wk_runner *r, const char *path, uint64_t limit) {
+  uint64_t needed = 0, there = wk_machine_memory();
+  if (!limit || limit > there) limit = there;
+  for (size_t i = 0; i < r->n_in + r->n_out; i++) {
+    const port *p = i < r->n_in ? &r->in[i] : &r->out[i - r->n_in];
+    uint64_t bytes = (uint64_t)wk_type_bytes(&p->type);
+    needed = bytes > UINT64_MAX - needed ? UINT64_MAX : needed + bytes;
+  }
+  if (needed <= limit) return NULL;
+  return wk_error_at(WK_RESOURCE, path, "out of memory: inputs and outputs ask for %" PRIu64
+                     " bytes of memory; %" PRIu64 " are the most that there may be", needed,
+                     limit);
 }
 
 /* ---- evaluator ------------------------------------------------------------------------------- */
@@ -154,7 +172,8 @@ static wk_status bind_state(wk_runner *r, const wick_entry_info *e, const char *
 }
 
 /* path: NULL when the package has no name. */
-static wk_status open_session(wk_runner *r, const char *path, uint32_t entry, int64_t threads) {
+static wk_status open_session(wk_runner *r, const char *path, uint32_t entry, int64_t threads,
+                              uint64_t limit) {
   const wick_entry_info *e = wick_model_entry(r->model, entry);
   if (!e) return wk_error_at(WK_USAGE, path, "the package has no binding number %u", entry);
   r->n_in = e->input_count;
@@ -166,6 +185,7 @@ static wk_status open_session(wk_runner *r, const char *path, uint32_t entry, in
     r->out[i] = port_of_tensor(&e->outputs[i]);
     r->out[i].labels = labels_of_entry(r->arena, e, (uint32_t)i);
   }
+  WK_TRY(check_memory(r, path, limit));
   double start = wk_clock();
   wk_status s = wk_open_session(r->model, entry, threads, path, &r->session);
   r->start.session = wk_clock() - start;
@@ -187,7 +207,7 @@ wk_status wk_runner_of_package(const char *path, uint32_t entry, int64_t threads
   double start = wk_clock();
   wk_status s = wk_wick_error(wick_model_load(path, &o, &r->model), detail.text, path);
   r->start.load = wk_clock() - start;
-  if (!s) s = open_session(r, path, entry, threads);
+  if (!s) s = open_session(r, path, entry, threads, o.memory_limit);
   if (s) wk_runner_free(r);
   else *out = r;
   return s;
@@ -276,7 +296,7 @@ static wk_status compile_and_open(wk_runner *r, wk_module *m, const wk_runner_op
   double start = wk_clock();
   WK_TRY(load_nameless(&f, NULL, &r->model));
   r->start.load = wk_clock() - start;
-  return open_session(r, NULL, 0, o->threads);
+  return open_session(r, NULL, 0, o->threads, 0);
 }
 
 wk_status wk_runner_of_module(wk_module *m, const wk_runner_options *o, wk_runner **out) {
@@ -291,7 +311,8 @@ wk_status wk_runner_of_module(wk_module *m, const wk_runner_options *o, wk_runne
     r->module = m;
     ports_of_graph(r, m->main);
   }
-  wk_status s = is_eval ? variables_of_graph(r, m->main) : compile_and_open(r, m, o);
+  wk_status s = is_eval ? check_memory(r, NULL, 0) : compile_and_open(r, m, o);
+  if (!s && is_eval) s = variables_of_graph(r, m->main);
   if (!is_eval) wk_module_free(m);
   if (s) wk_runner_free(r);
   else *out = r;

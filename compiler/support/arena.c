@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "compiler/support/machine.h"
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define HAS_ASAN 1
@@ -60,13 +62,16 @@ char *wk_xstrdup(const char *s) {
   return memcpy(wk_xmalloc(n), s, n);
 }
 
+uint64_t wk_machine_memory(void) {
+  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+}
+
 wk_status wk_try_malloc(size_t n, void **out) {
   *out = NULL;
-  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   /* The kernel overcommits: without this test a huge size would be granted and the zeroing below
    * would end the process. */
-  bool fits = n <= SIZE_MAX / 2;
-  if (fits && pages > 0 && page > 0) fits = n / (size_t)page <= (size_t)pages;
+  bool fits = n <= SIZE_MAX / 2 && n <= wk_machine_memory();
   size_t size = fits ? wk_align_up(n ? n : 1, 64) : 0;
   void *p = fits ? aligned_alloc(64, size) : NULL;
   if (!p) return wk_error(WK_RESOURCE, "out of memory: %s needed", wk_bytes_text(n).s);

@@ -39,6 +39,20 @@ refuses 'run: native code' 1 "unit 0, target 'cpu', brings native code" \
 check 'run: enough memory' "$wick" run net.wick --memory-limit 64MiB
 refuses 'run: too much memory' 6 'asks for [0-9]+ bytes of memory; 10240 are the most' \
   "$wick" run net.wick --memory-limit 10KiB
+model "$(field 1 "$(node Relu x y)")" "$(field 11 "$(value x 1 n)")" \
+  "$(field 12 "$(value y 1 n)")" >relu.onnx
+check 'large inputs' "$wick" compile relu.onnx --cpu x86-64-v2 --bind n=1048576 -o large.wick
+check 'larger ones' "$wick" compile relu.onnx --cpu x86-64-v2 --bind n=$((1 << 40)) -o huge.wick
+check 'run: inputs and outputs' "$wick" run large.wick --memory-limit 8MiB
+refuses 'run: too much of them' 6 \
+  'large.wick: out of memory: inputs and outputs ask for 8388608 bytes of memory; 8388607 are' \
+  "$wick" run large.wick --memory-limit 8388607
+refuses 'run: more than the machine has' 6 'inputs and outputs ask for 8796093022208 bytes' \
+  "$wick" run huge.wick
+refuses 'run: and of a model' 6 'inputs and outputs ask for 8796093022208 bytes' \
+  "$wick" run relu.onnx --bind n=$((1 << 40))
+refuses 'run: and when it is evaluated' 6 'inputs and outputs ask for 8796093022208 bytes' \
+  "$wick" run relu.onnx --bind n=$((1 << 40)) --target eval
 refuses 'run: no size' 2 "--memory-limit zebra: a size is expected" \
   "$wick" run net.wick --memory-limit zebra
 refuses 'run: a model' 2 'is a model: --no-native-code is for packages$' \
