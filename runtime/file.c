@@ -47,13 +47,16 @@ static wick_status read_pages(wick_model *model, int fd, const char *path,
   return protect(model, detail);
 }
 
-/* Before all of a file is read that is something else. */
-static wick_status look_at_magic(int fd, wick_error_detail *detail) {
-  char magic[sizeof WICK_MAGIC];
-  if (pread(fd, magic, sizeof magic, 0) == sizeof magic &&
-      memcmp(magic, WICK_MAGIC, sizeof magic) == 0)
-    return WICK_OK;
-  return wick_fail(detail, WICK_NOT_PACKAGE, "not a package");
+/* Before all of a file is read, or memory taken for it, that is something else. */
+static wick_status look_at_header(int fd, size_t size, const char *path,
+                                  wick_error_detail *detail) {
+  wick_pkg_header start, header;
+  size_t wanted = size < sizeof start ? size : sizeof start;
+  ssize_t n = pread(fd, &start, wanted, 0);
+  if (n < 0) return wick_fail(detail, WICK_CANNOT_READ, "%s: %s", path, strerror(errno));
+  if ((size_t)n < wanted)
+    return wick_fail(detail, WICK_CANNOT_READ, "%s: it becomes shorter", path);
+  return wick_header_read(&start, size, &header, detail);
 }
 
 static wick_status map_pages(wick_model *model, int fd, size_t size, const char *path,
@@ -80,7 +83,7 @@ wick_status wick_file_open(wick_model *model, const char *path, const wick_load_
   else if (st.st_size == 0)
     status = wick_fail(detail, WICK_NOT_PACKAGE, "%s: the file is empty", path);
   if (status == WICK_OK && is_verified(options)) {
-    status = look_at_magic(fd, detail);
+    status = look_at_header(fd, (size_t)st.st_size, path, detail);
     if (status == WICK_OK) status = take_pages(model, (size_t)st.st_size, detail);
     if (status == WICK_OK) status = read_pages(model, fd, path, detail);
   } else if (status == WICK_OK) {

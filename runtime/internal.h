@@ -122,6 +122,10 @@ const wick_part_info *wick_unit_first_part(const wick_model *model, const wick_u
 
 /* Asks the verifier, if there is one. */
 wick_status wick_model_verify(wick_model *model, const wick_load_options *options);
+/* The header of a file of `size` bytes, as its first bytes have it; `start` has as many of these as
+ * there are of both. */
+wick_status wick_header_read(const void *start, size_t size, wick_pkg_header *out,
+                             wick_error_detail *detail);
 
 /* ---- decode.c, decode_tensor.c, decode_entry.c, decode_labels.c ---- */
 

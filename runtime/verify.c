@@ -34,24 +34,34 @@ typedef struct {
   wick_pkg_section *rows;
 } file_head;
 
-static wick_status check_header(const file_head *f) {
-  const wick_pkg_header *h = &f->header;
+static wick_status check_header(const wick_pkg_header *h, size_t size, wick_error_detail *detail) {
   if (h->version < WICK_FORMAT_VERSION)
-    return wick_fail(f->detail, WICK_BAD_VERSION,
+    return wick_fail(detail, WICK_BAD_VERSION,
                      "format version %u, this runtime reads %u; compile the model again: wick "
                      "compile MODEL.onnx", h->version, WICK_FORMAT_VERSION);
   if (h->version != WICK_FORMAT_VERSION)
-    return wick_fail(f->detail, WICK_BAD_VERSION, "format version %u, this runtime reads %u",
+    return wick_fail(detail, WICK_BAD_VERSION, "format version %u, this runtime reads %u",
                      h->version, WICK_FORMAT_VERSION);
   if (h->header_size != sizeof *h)
-    return wick_fail(f->detail, WICK_CORRUPT, "header of %u bytes", h->header_size);
-  if (h->file_size != f->model->file_size)
-    return wick_fail(f->detail, WICK_CORRUPT, "%zu bytes long, should be %llu",
-                     f->model->file_size, (unsigned long long)h->file_size);
+    return wick_fail(detail, WICK_CORRUPT, "header of %u bytes", h->header_size);
+  if (h->file_size != size)
+    return wick_fail(detail, WICK_CORRUPT, "%zu bytes long, should be %llu", size,
+                     (unsigned long long)h->file_size);
   if (h->section_count < WICK_TABLE_COUNT ||
       h->section_count > (h->file_size - sizeof *h) / sizeof(wick_pkg_section))
-    return wick_fail(f->detail, WICK_CORRUPT, "%u sections", h->section_count);
+    return wick_fail(detail, WICK_CORRUPT, "%u sections", h->section_count);
   return WICK_OK;
+}
+
+wick_status wick_header_read(const void *start, size_t size, wick_pkg_header *out,
+                             wick_error_detail *detail) {
+  if (size < sizeof out->magic || memcmp(start, WICK_MAGIC, sizeof out->magic) != 0)
+    return wick_fail(detail, WICK_NOT_PACKAGE, "not a package");
+  if (size < sizeof *out)
+    return wick_fail(detail, WICK_CORRUPT, "%zu bytes long, its header alone has %zu", size,
+                     sizeof *out);
+  memcpy(out, start, sizeof *out);
+  return check_header(out, size, detail);
 }
 
 /* Tables first, then units one after the other, then STATE. */
@@ -214,14 +224,7 @@ static wick_status verify(wick_model *model, file_head *f, const wick_load_optio
 
 wick_status wick_model_verify(wick_model *model, const wick_load_options *options) {
   file_head f = {.model = model, .detail = options ? options->detail : NULL};
-  wick_pkg_header *h = &f.header;
-  if (model->file_size < sizeof h->magic || memcmp(model->file, WICK_MAGIC, sizeof h->magic) != 0)
-    return wick_fail(f.detail, WICK_NOT_PACKAGE, "not a package");
-  if (model->file_size < sizeof *h)
-    return wick_fail(f.detail, WICK_CORRUPT, "%zu bytes long, its header alone has %zu",
-                     model->file_size, sizeof *h);
-  memcpy(h, model->file, sizeof *h);
-  wick_status status = check_header(&f);
+  wick_status status = wick_header_read(model->file, model->file_size, &f.header, f.detail);
   if (status == WICK_OK) status = verify(model, &f, options);
   free(f.rows);
   return status;

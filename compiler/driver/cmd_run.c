@@ -36,9 +36,7 @@ static const wk_option options[] = {
      "refuse packages with machine code, or with source that becomes such: what is left runs on "
      "devices that check every command",
      .kind = WK_OPTION_FLAG, .offset = offsetof(wk_run_opts, no_native_code)},
-    {"memory-limit", 0, "SIZE",
-     "refuse packages that ask for more memory, 64MiB for example (default: what the machine has)",
-     .kind = WK_OPTION_STRING, .offset = offsetof(wk_run_opts, memory_limit)},
+    WK_MEMORY_LIMIT_OPTION(wk_run_opts),
     {.kind = WK_OPTION_GROUP, .help = "Inputs and outputs"},
     {"input", 'i', "NAME=FILE", "a .npy or .pb file for an input; without NAME= for the next one",
      .kind = WK_OPTION_LIST, .offset = offsetof(wk_run_opts, input)},

@@ -12,12 +12,13 @@
 #include "sim/device.h"
 
 typedef struct {
-  const char *key, *signature;
+  const char *key, *signature, *memory_limit;
   bool json;
 } verify_opts;
 
 static const wk_option options[] = {
     WK_TRUST_OPTIONS(verify_opts),
+    WK_MEMORY_LIMIT_OPTION(verify_opts),
     {"json", 0, NULL, "as JSON", .kind = WK_OPTION_FLAG, .offset = offsetof(verify_opts, json)},
     {0}};
 
@@ -134,10 +135,12 @@ static wk_status run(const void *options_, const wk_strings *args) {
   const char *path = args->data[0];
   wick_error_detail detail = {{0}};
   wick_model *model;
+  uint64_t limit;
   seen x = {0};
+  WK_TRY(wk_memory_limit_parse(o->memory_limit, &limit));
   WK_TRY(wk_trust_open(path, o->key, o->signature, &x.trust));
   const wick_load_options lo = {.flags = WICK_LOAD_VERIFY, .detail = &detail, .verifier = look,
-                                .user = &x};
+                                .user = &x, .memory_limit = limit};
   (void)wick_device_register(wk_sim_device()); /* knows the accelerator's sections */
   wk_status s = wk_wick_error(wick_model_load(path, &lo, &model), detail.text, path);
   if (!s) {

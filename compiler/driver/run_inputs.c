@@ -202,21 +202,15 @@ static const char *trust_given(const wk_run_opts *o) {
                              : NULL;
 }
 
-static wk_status parse_limit(const wk_run_opts *o, int64_t *limit) {
-  if (!o->memory_limit || wk_bytes_parse(o->memory_limit, limit)) return NULL;
-  return wk_error(WK_USAGE, "--memory-limit %s: a size is expected: 64MiB, 512KiB",
-                  o->memory_limit);
-}
-
 static wk_status load_package(const wk_run_opts *o, const char *path, uint32_t entry,
                               wk_runner **out) {
   wk_trusted trust;
-  int64_t limit = 0;
-  WK_TRY(parse_limit(o, &limit));
+  uint64_t limit;
+  WK_TRY(wk_memory_limit_parse(o->memory_limit, &limit));
   WK_TRY(wk_trust_open(path, o->key, o->signature, &trust));
   const wick_load_options lo = {.flags = o->no_native_code ? WICK_LOAD_NO_NATIVE_CODE : 0,
                                 .verifier = trust.verifier, .user = trust.user,
-                                .memory_limit = (uint64_t)limit};
+                                .memory_limit = limit};
   wk_status s = wk_runner_of_package(path, entry, o->threads, &lo, out);
   wk_trust_close(&trust);
   return s;
@@ -283,9 +277,9 @@ static wk_status make_inputs(const wk_run_opts *o, wk_run_job *job) {
 
 wk_status wk_run_load(const wk_run_opts *o, const char *path, wk_run_job *job) {
   wk_file f;
-  int64_t limit;
+  uint64_t limit;
   *job = (wk_run_job){.arena = wk_arena_new(), .list_all = o->verbose};
-  WK_TRY(parse_limit(o, &limit)); /* now, whatever the path is */
+  WK_TRY(wk_memory_limit_parse(o->memory_limit, &limit)); /* now, whatever the path is */
   WK_TRY(wk_file_map(path, &f));
   bool package = wk_is_package(&f);
   wk_file_unmap(&f);

@@ -147,6 +147,14 @@ wk_status wk_trust_sign(const char *package, const char *key, const char *signat
 }
 #endif
 
+wk_status wk_memory_limit_parse(const char *given, uint64_t *limit) {
+  int64_t bytes = 0;
+  if (given && !wk_bytes_parse(given, &bytes))
+    return wk_error(WK_USAGE, "--memory-limit %s: a size is expected: 64MiB, 512KiB", given);
+  *limit = (uint64_t)bytes;
+  return NULL;
+}
+
 void wk_trust_close(wk_trusted *t) {
   free(t->user);
   *t = (wk_trusted){0};

@@ -14,6 +14,15 @@
   {"signature", 0, "FILE", "the package's signature (default: PACKAGE.sig)",                    \
    .kind = WK_OPTION_STRING, .offset = offsetof(type, signature)}
 
+/* --memory-limit, of a struct with a member of this name. */
+#define WK_MEMORY_LIMIT_OPTION(type)                                                            \
+  {"memory-limit", 0, "SIZE", "refuse packages that ask for more memory, 64MiB for example "    \
+   "(default: what the machine has)",                                                           \
+   .kind = WK_OPTION_STRING, .offset = offsetof(type, memory_limit)}
+
+/* For wick_load_options: 0 where it is not given. */
+wk_status wk_memory_limit_parse(const char *given, uint64_t *limit) WK_MUST_CHECK;
+
 /* For wick_load_options. */
 typedef struct {
   wick_verifier verifier; /* NULL: there is no key */

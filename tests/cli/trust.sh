@@ -29,6 +29,16 @@ refuses 'verify: a model' 3 '^wick: net.onnx: not a package$' "$wick" verify net
 truncate -s 64G sparse.wick
 refuses 'verify: a large file of something else' 3 '^wick: sparse.wick: not a package$' \
   "$wick" verify sparse.wick
+cp net.wick long.wick
+truncate -s 64G long.wick
+refuses 'verify: longer than its header says' 3 \
+  '^wick: long.wick: package is damaged: 68719476736 bytes long, should be [0-9]+$' \
+  "$wick" verify long.wick --memory-limit 1MiB
+check 'verify: enough memory' "$wick" verify net.wick --memory-limit 64MiB
+refuses 'verify: too much memory' 6 'asks for [0-9]+ bytes of memory; 10240 are the most' \
+  "$wick" verify net.wick --memory-limit 10KiB
+refuses 'verify: no size' 2 "--memory-limit zebra: a size is expected" \
+  "$wick" verify net.wick --memory-limit zebra
 refuses 'verify: nothing' 5 'No such file' "$wick" verify nothing.wick
 refuses 'verify: a folder' 5 'not a regular file' "$wick" verify .
 
