@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -186,26 +187,18 @@ static wk_status make_folder(const char *path) {
 }
 
 /* What is in it becomes code of this process. */
-static wk_status check_folder(const char *path) {
-  const char *why;
-  int fd = wick_open_trusted(path, O_RDONLY | O_DIRECTORY, &why);
-  if (fd >= 0) {
-    close(fd);
+static wk_status cache_folder(wk_str *out) {
+  char path[PATH_MAX];
+  int reason;
+  const char *why = wick_cache_folder(NULL, path, sizeof path, &reason);
+  if (!why) {
+    wk_str_add(out, path);
     return NULL;
   }
-  if (!why) return wk_error_at(WK_IO, path, "cannot open the folder: %s", strerror(errno));
+  if (!*path) return wk_error(WK_IO, "no folder for built models: set WICK_CACHE");
+  if (reason) return wk_error_at(WK_IO, path, "%s: %s", why, strerror(reason));
   return wk_error_at(WK_IO, path, "the folder of built models is not used: %s; set WICK_CACHE to "
-                     "a folder that nobody else can write", why);
-}
-
-static wk_status cache_folder(wk_str *out) {
-  const char *own = getenv("WICK_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  if (own && *own) wk_str_add(out, own);
-  else if (xdg && *xdg) wk_str_printf(out, "%s/wick", xdg);
-  else if (home && *home) wk_str_printf(out, "%s/.cache/wick", home);
-  else return wk_error(WK_IO, "no folder for built models: set WICK_CACHE");
-  WK_TRY(make_folder(out->s));
-  return check_folder(out->s);
+                     "a folder that nobody else can write, or chmod go-w it", why);
 }
 
 /* ---- building -------------------------------------------------------------------------------- */

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/trusted.h"
@@ -45,26 +43,6 @@ static void make_name(const wick_cl_unit *u, char *out, size_t size) {
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
-/* With the folders around it. */
-static bool make_folder(char *path) {
-  for (char *p = path + 1; *p; p++) {
-    if (*p != '/') continue;
-    *p = '\0';
-    bool ok = mkdir(path, 0700) == 0 || errno == EEXIST;
-    *p = '/';
-    if (!ok) return false;
-  }
-  return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
-/* What is in it becomes code: it is ours alone. */
-static bool is_trusted(const char *path) {
-  const char *why;
-  int fd = wick_open_trusted(path, O_RDONLY | O_DIRECTORY, &why);
-  if (fd >= 0) close(fd);
-  return fd >= 0;
-}
-
 static FILE *open_trusted(const char *path) {
   const char *why;
   int fd = wick_open_trusted(path, O_RDONLY, &why);
@@ -74,12 +52,8 @@ static FILE *open_trusted(const char *path) {
 }
 
 int wick_opencl_cache_folder(char *path, size_t size) {
-  const char *own = getenv("WICK_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  int n = own && *own     ? snprintf(path, size, "%s/opencl", own)
-          : xdg && *xdg   ? snprintf(path, size, "%s/wick/opencl", xdg)
-          : home && *home ? snprintf(path, size, "%s/.cache/wick/opencl", home)
-                          : -1;
-  return (size_t)n < size && make_folder(path) && is_trusted(path); /* -1 is larger than all */
+  int reason;
+  return !wick_cache_folder("opencl", path, size, &reason);
 }
 
 bool wick_cl_cache_path(const wick_cl_unit *u, const char *suffix, char *path, size_t size) {

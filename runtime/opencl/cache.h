@@ -4,9 +4,9 @@
  *
  * A file is named by a hash (128 bits, FNV-1a) of platform, device, its driver, options and source,
  * and begins with all of that but the source, of which it has length and CRC32C. What is damaged or
- * of something else, or that somebody else may have written (runtime/trusted.h), like a folder that
- * is not ours alone, is as good as not there: the cache never fails. Files are replaced as a whole,
- * so that any number of processes may use it.
+ * of something else, or that somebody else may have written (runtime/trusted.h), like folders that
+ * are not ours alone, is as good as not there: the cache never fails. Files are replaced as a
+ * whole, so that any number of processes may use it.
  *
  * Most drivers have a cache of their own, and for some of them it is much work to give a binary. It
  * is asked for when a program was built slowly once more, which the file with the suffix ".ms", the

@@ -49,7 +49,7 @@ wick_status wick_opencl_list(const wick_opencl_info **list, uint32_t *count,
 void wick_opencl_spec(const wick_opencl_info *list, uint32_t index, char *out, size_t size);
 
 /* The folder of caches, which is made: "opencl" in $WICK_CACHE, else in $XDG_CACHE_HOME/wick, else
- * in ~/.cache/wick. 0: there is none, and the path is undefined. */
+ * in ~/.cache/wick. 0: there is none, or not ours alone, and the path is undefined. */
 int wick_opencl_cache_folder(char *path, size_t size);
 
 #ifdef __cplusplus

@@ -320,6 +320,12 @@ static void folders_are_made_where_they_should_be(void **state) {
   assert_int_equal(symlink("..", wanted), 0);
   assert_false(wick_opencl_cache_folder(wanted, sizeof wanted));
   assert_int_equal(unlink(wanted), 0);
+  for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) { /* nor one within such a folder */
+    assert_int_equal(chmod(path, modes[i]), 0);
+    assert_false(wick_opencl_cache_folder(wanted, sizeof wanted));
+  }
+  assert_int_equal(chmod(path, 0700), 0);
+  assert_true(wick_opencl_cache_folder(wanted, sizeof wanted));
   char here[256]; /* names from here, of folders none of which is there */
   assert_non_null(getcwd(here, sizeof here));
   assert_int_equal(chdir(folder), 0);

@@ -391,10 +391,10 @@ static void folders_and_models_are_ours(void **state) {
                  {"mv alone real && chmod 700 real && ln -s real alone", "it is a symbolic link"},
                  {"rm alone && mv real alone && chown 12345 alone", "it belongs to another user"}};
   for (size_t i = 0; i < WK_COUNTOF(folders) - (geteuid() != 0); i++) {
-    char text[160];
+    char text[180];
     run(folders[i].command);
     snprintf(text, sizeof text, "the folder of built models is not used: %s; set WICK_CACHE to a "
-             "folder that nobody else can write", folders[i].why);
+             "folder that nobody else can write, or chmod go-w it", folders[i].why);
     refuse(&o, text);
   }
   run("rm -rf alone real");
