@@ -11,6 +11,7 @@
 
 #ifdef WICK_HAS_SODIUM
 #include "runtime/trust/wick_verify.h"
+#include "sim/device.h"
 
 static char *beside(const char *path, const char *suffix) {
   wk_str b = {0};
@@ -98,13 +99,14 @@ static wick_status sign(void *user, const wick_piece *pieces, uint32_t count,
   return wick_sign(pieces, count, x->key, x->signature);
 }
 
-/* What is signed has been looked at: a package that is damaged is not signed. */
+/* What is signed has been verified: a package that `wick verify` refuses is not signed. */
 wk_status wk_trust_sign(const char *package, const char *key, const char *signature) {
   signing x = {{0}, {0}};
   wick_error_detail detail = {{0}};
   wick_model *model;
-  const wick_load_options o = {.flags = WICK_LOAD_DESCRIBE, .detail = &detail, .verifier = sign,
+  const wick_load_options o = {.flags = WICK_LOAD_VERIFY, .detail = &detail, .verifier = sign,
                                .user = &x};
+  (void)wick_device_register(wk_sim_device()); /* knows the accelerator's sections */
   WK_TRY(file_error(wick_secret_key_read(key, x.key, &detail), &detail));
   WK_TRY(wk_wick_error(wick_model_load(package, &o, &model), detail.text, package));
   wick_model_free(model);

@@ -99,6 +99,19 @@ else
   check 'run: the accelerator' "$wick" run accel.wick --key maker.pub --signature here.sig \
     --no-native-code
   refuses 'sign: damaged' 3 'package is damaged' "$wick" sign changed.wick --key maker.key
+  cat >nowhere.s <<'EOS'
+.machine tiny
+.memory x 0x1000 64
+.memory y 0x2000 64
+.output y
+a: ld.ld0 dram=0x9000 n0=64 spm=0 c0=64 op=1
+   st dram=y n0=64 spm=0 c0=64 op=1 wait a
+end
+EOS
+  check 'a package that reads elsewhere' "$build/accel_package" nowhere.wick nowhere.s
+  refuses 'verify: it' 3 'section segments: of command 0' "$wick" verify nowhere.wick
+  refuses 'sign: it' 3 'section segments: of command 0' "$wick" sign nowhere.wick --key maker.key
+  check 'sign: nothing is written' test ! -e nowhere.wick.sig
   refuses 'sign: with a public key' 3 "maker.pub: no line 'wick-secret-key" \
     "$wick" sign net.wick --key maker.pub
   refuses 'no signature' 5 'other.wick.sig: No such file' "$wick" run other.wick --key maker.pub
