@@ -9,7 +9,7 @@
 
 #include "wick_verify.h"
 
-enum { FILE_BYTES = 4096 };
+enum { FILE_BYTES = 16384 };
 
 static const char public_name[] = "wick-public-key", secret_name[] = "wick-secret-key",
                   signature_name[] = "wick-signature";
@@ -22,69 +22,92 @@ static wick_status fail(wick_error_detail *detail, wick_status status, const cha
 
 static wick_status read_text(const char *path, char text[FILE_BYTES], wick_error_detail *detail) {
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  ssize_t n = fd >= 0 ? read(fd, text, FILE_BYTES - 1) : -1;
+  ssize_t n = fd >= 0 ? read(fd, text, FILE_BYTES) : -1;
   int reason = errno;
   if (fd >= 0) close(fd);
   if (n < 0) return fail(detail, WICK_CANNOT_READ, path, strerror(reason));
+  if (n == FILE_BYTES) return fail(detail, WICK_BAD_ARGUMENT, path, "too long for a file of keys");
   text[n] = '\0';
-  return WICK_OK;
+  return strlen(text) == (size_t)n ? WICK_OK : fail(detail, WICK_BAD_ARGUMENT, path, "not a text");
 }
 
-/* The line "NAME ed25519 HEX" at *at, which moves behind it. */
-static int read_line(const char **at, const char *name, uint8_t *out, size_t size) {
+typedef struct {
+  char *at;
+  unsigned line; /* that was read last, from 1 */
+} lines;
+
+/* The next line that has more than a comment, without its end; NULL: there is none. */
+static const char *next_line(lines *l) {
+  while (*l->at) {
+    char *line = l->at, *end = line + strcspn(line, "\n");
+    l->at = *end ? end + 1 : end;
+    l->line++;
+    while (end > line && strchr(" \t\r", end[-1])) end--;
+    *end = '\0';
+    if (*line && *line != '#') return line;
+  }
+  return NULL;
+}
+
+/* "NAME ed25519 HEX" */
+static int parse_line(const char *line, const char *name, uint8_t *out, size_t size) {
   char head[64];
   size_t n = (size_t)snprintf(head, sizeof head, "%s ed25519 ", name), got = 0;
   const char *end = NULL;
-  if (strncmp(*at, head, n) != 0) return 0;
-  const char *digits = *at + n;
-  if (sodium_hex2bin(out, size, digits, strcspn(digits, "\n"), NULL, &got, &end) != 0 ||
-      got != size || *end != '\n')
-    return 0;
-  *at = end + 1;
-  return 1;
+  if (strncmp(line, head, n) != 0) return 0;
+  return sodium_hex2bin(out, size, line + n, strlen(line + n), NULL, &got, &end) == 0 &&
+         got == size && !*end;
 }
 
-/* A file of one such line. */
-static wick_status read_one(const char *path, const char *name, uint8_t *out, size_t size,
-                            wick_error_detail *detail) {
-  char text[FILE_BYTES], why[80];
-  const char *at = text;
+typedef struct {
+  const char *name;
+  size_t size;
+  uint32_t most;
+} wanted_lines;
+
+/* From 1 to so many such lines, to `out` one after the other. */
+static wick_status read_lines(const char *path, const wanted_lines *w, uint8_t *out,
+                              uint32_t *count, wick_error_detail *detail) {
+  if (detail) detail->text[0] = '\0';
+  char text[FILE_BYTES], why[96] = "";
+  lines l = {text, 0};
+  const char *line;
+  *count = 0;
   wick_status status = read_text(path, text, detail);
-  if (status == WICK_OK && (!read_line(&at, name, out, size) || *at)) {
-    snprintf(why, sizeof why, "no line '%s ed25519 …'", name);
-    status = fail(detail, WICK_BAD_ARGUMENT, path, why);
+  while (status == WICK_OK && (line = next_line(&l))) {
+    if (*count == w->most)
+      snprintf(why, sizeof why, "line %u: more than %u '%s'", l.line, w->most, w->name);
+    else if (!parse_line(line, w->name, out + *count * w->size, w->size))
+      snprintf(why, sizeof why, "line %u: no '%s ed25519 …' with %zu digits", l.line, w->name,
+               2 * w->size);
+    if (*why) status = fail(detail, WICK_BAD_ARGUMENT, path, why);
+    else ++*count;
   }
   sodium_memzero(text, sizeof text);
-  return status;
-}
-
-static wick_status read_keys(const char *path, wick_trust *out, wick_error_detail *detail) {
-  char text[FILE_BYTES];
-  const char *at = text;
-  wick_status status = read_text(path, text, detail);
-  if (status != WICK_OK) return status;
-  while (*at && out->key_count < WICK_MAX_KEYS &&
-         read_line(&at, public_name, out->keys[out->key_count], WICK_PUBLIC_KEY_BYTES))
-    out->key_count++;
-  if (out->key_count && !*at) return WICK_OK;
-  return fail(detail, WICK_BAD_ARGUMENT, path, "no lines 'wick-public-key ed25519 …'");
+  if (status != WICK_OK || *count) return status;
+  snprintf(why, sizeof why, "no line '%s ed25519 …'", w->name);
+  return fail(detail, WICK_BAD_ARGUMENT, path, why);
 }
 
 wick_status wick_trust_read(const char *keys, const char *signature, wick_trust *out,
                             wick_error_detail *detail) {
+  static const wanted_lines some = {public_name, WICK_PUBLIC_KEY_BYTES, WICK_MAX_KEYS},
+                            one = {signature_name, WICK_SIGNATURE_BYTES, 1};
   wick_trust trust = {.key_count = 0};
+  uint32_t n;
   if (!keys || !signature || !out) return WICK_BAD_ARGUMENT;
-  wick_status status = read_keys(keys, &trust, detail);
-  if (status == WICK_OK)
-    status = read_one(signature, signature_name, trust.signature, sizeof trust.signature, detail);
+  wick_status status = read_lines(keys, &some, trust.keys[0], &trust.key_count, detail);
+  if (status == WICK_OK) status = read_lines(signature, &one, trust.signature, &n, detail);
   if (status == WICK_OK) *out = trust;
   return status;
 }
 
 wick_status wick_secret_key_read(const char *path, uint8_t secret_key[WICK_SECRET_KEY_BYTES],
                                  wick_error_detail *detail) {
+  static const wanted_lines one = {secret_name, WICK_SECRET_KEY_BYTES, 1};
+  uint32_t n;
   if (!path || !secret_key) return WICK_BAD_ARGUMENT;
-  return read_one(path, secret_name, secret_key, WICK_SECRET_KEY_BYTES, detail);
+  return read_lines(path, &one, secret_key, &n, detail);
 }
 
 static wick_key_line line_of(const char *name, const uint8_t *bytes, size_t size) {

@@ -9,8 +9,9 @@
  *
  * What is signed is the table of the package's digests (BLAKE2b, 256 bits): of the header with the
  * table of sections, then of every section. `wick sign` makes keys and signatures, `wick verify`
- * shows the digests. Files are a line of text: what it is, "ed25519", hexadecimal digits. Functions
- * return as in wick.h; nothing prints or exits. */
+ * shows the digests. Files are lines of text: what it is, "ed25519", hexadecimal digits; empty ones
+ * and those that begin with "#" do not count, nor do blanks at the end of one. Functions return as
+ * in wick.h; nothing prints or exits. */
 #ifndef WICK_VERIFY_H
 #define WICK_VERIFY_H
 
@@ -36,7 +37,7 @@ typedef struct wick_trust {
 } wick_trust;
 
 /* keys: a file with a line for each. WICK_CANNOT_READ, or WICK_BAD_ARGUMENT when it is something
- * else. */
+ * else or has more than WICK_MAX_KEYS. */
 wick_status wick_trust_read(const char *keys, const char *signature, wick_trust *out,
                             wick_error_detail *detail);
 

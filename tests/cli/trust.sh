@@ -112,12 +112,34 @@ EOS
   refuses 'verify: it' 3 'section segments: of command 0' "$wick" verify nowhere.wick
   refuses 'sign: it' 3 'section segments: of command 0' "$wick" sign nowhere.wick --key maker.key
   check 'sign: nothing is written' test ! -e nowhere.wick.sig
-  refuses 'sign: with a public key' 3 "maker.pub: no line 'wick-secret-key" \
+  refuses 'sign: with a public key' 3 "maker.pub: line 1: no 'wick-secret-key" \
     "$wick" sign net.wick --key maker.pub
   refuses 'no signature' 5 'other.wick.sig: No such file' "$wick" run other.wick --key maker.pub
   refuses 'no key' 5 'gone.pub: No such file' "$wick" run net.wick --key gone.pub
   sed 's/.$//' maker.pub >short.pub
-  refuses 'half a key' 3 "short.pub: no lines 'wick-public-key" "$wick" run net.wick --key short.pub
+  refuses 'half a key' 3 "short.pub: line 1: no 'wick-public-key ed25519 …' with 64 digits" \
+    "$wick" run net.wick --key short.pub
+  # Files as people and editors of other systems make them.
+  { printf '# who makes it\r\n\r\n' && sed 's/$/\r/' thief.pub && printf '\n# and\n' &&
+    tr -d '\n' <maker.pub; } >edited.pub
+  sed 's/$/  \r/' net.wick.sig >edited.sig
+  gives 'verify: an edited file of keys' '^signature +good$' \
+    "$wick" verify net.wick --key edited.pub --signature edited.sig
+  (for i in {1..15}; do cat thief.pub; done && cat maker.pub) >most.pub
+  gives 'verify: sixteen keys' '^signature +good$' "$wick" verify net.wick --key most.pub
+  cat most.pub maker.pub >many.pub
+  refuses 'verify: seventeen' 3 "many.pub: line 17: more than 16 'wick-public-key'$" \
+    "$wick" verify net.wick --key many.pub
+  (cat both.pub && echo what) >wrong.pub
+  refuses 'a line of something else' 3 "wrong.pub: line 3: no 'wick-public-key" \
+    "$wick" verify net.wick --key wrong.pub
+  echo '# none' >none.pub
+  refuses 'no keys' 3 "none.pub: no line 'wick-public-key" "$wick" verify net.wick --key none.pub
+  (cat maker.pub && printf '\0') >binary.pub
+  refuses 'no text' 3 'binary.pub: not a text$' "$wick" verify net.wick --key binary.pub
+  (cat maker.pub && yes '#' | head -n 9000) >long.pub
+  refuses 'too long' 3 'long.pub: too long for a file of keys$' \
+    "$wick" verify net.wick --key long.pub
   refuses 'a signature without a key' 2 'goes with --key' \
     "$wick" run net.wick --signature net.wick.sig
   refuses 'sign: with what' 2 "'wick sign --make-key NAME' makes one" "$wick" sign net.wick
