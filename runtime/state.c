@@ -44,17 +44,17 @@ struct wick_state {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static wick_status allocate(const wick_model *model, wick_state **out) {
+static wick_status allocate(const wick_model *model, wick_error_detail *detail, wick_state **out) {
   size_t size = wick_align_up(model->info.state_bytes, WICK_PAGE);
   if (model->info.state_count == 0) return WICK_NO_STATE;
-  if (size > model->memory_limit) return WICK_NO_MEMORY;
+  if (size > model->memory_limit) return wick_fail_memory(detail, size, model->memory_limit);
   wick_state *s = calloc(1, sizeof *s);
-  if (!s) return WICK_NO_MEMORY;
+  if (!s) return wick_fail(detail, WICK_NO_MEMORY, "out of memory");
   s->model = model;
   s->memory = aligned_alloc(WICK_PAGE, size ? size : WICK_PAGE);
   if (!s->memory) {
     free(s);
-    return WICK_NO_MEMORY;
+    return wick_fail(detail, WICK_NO_MEMORY, "out of memory");
   }
   memcpy(s->memory, model->state_image, model->info.state_bytes);
   *out = s;
@@ -62,7 +62,7 @@ static wick_status allocate(const wick_model *model, wick_state **out) {
 }
 
 wick_status wick_state_new(const wick_model *model, wick_state **out) {
-  return model && out ? allocate(model, out) : WICK_BAD_ARGUMENT;
+  return model && out ? allocate(model, NULL, out) : WICK_BAD_ARGUMENT;
 }
 
 void wick_state_free(wick_state *state) {
@@ -264,7 +264,7 @@ wick_status wick_state_load(const wick_model *model, const char *path, wick_erro
   wick_status status = read_all(model, path, &data, &f.size, detail);
   f.data = data;
   if (status == WICK_OK) status = verify(&f, detail);
-  if (status == WICK_OK) status = allocate(model, &s);
+  if (status == WICK_OK) status = allocate(model, detail, &s);
   if (status == WICK_OK) status = fill(s, &f, detail);
   free(data);
   if (status == WICK_OK) *out = s;

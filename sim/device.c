@@ -134,13 +134,18 @@ static wk_status check_memory(const loaded_unit *u, uint32_t part) {
   return status;
 }
 
-/* Of what a package asks for, before anything is allocated. */
-static wk_status check_limit(const loaded_unit *u, uint32_t part) {
-  const wk_accel_part *p = &u->unit.parts[u->info->parts[part].code];
-  uint64_t most = p->work_bytes > p->tensor_bytes ? p->work_bytes : p->tensor_bytes;
-  if (most <= u->info->memory_limit) return NULL;
-  return wk_error(WK_RESOURCE, "part %u asks for %" PRIu64 " bytes of memory; %" PRIu64 " are the "
-                  "most that there may be", part, most, u->info->memory_limit);
+/* Of what a session holds at most, before anything is allocated: what the parts work in, and what
+ * they are seen to compute. Each is below 2^40 (wk_accel_unit_read). */
+static wk_status check_limit(const loaded_unit *u) {
+  uint64_t work = 0, tensors = 0, limit = u->info->memory_limit;
+  for (uint32_t i = 0; i < u->info->part_count; i++) {
+    const wk_accel_part *p = &u->unit.parts[u->info->parts[i].code];
+    if (p->work_bytes > work) work = p->work_bytes;
+    if (p->tensor_bytes > tensors) tensors = p->tensor_bytes;
+  }
+  if (work + tensors <= limit) return NULL;
+  return wk_error(WK_RESOURCE, "the parts ask for %" PRIu64 " bytes of memory; %" PRIu64 " are the "
+                  "most that there may be", work + tensors, limit);
 }
 
 static wk_status find_model(loaded_unit *u) {
@@ -155,7 +160,7 @@ static wick_status prepare(loaded_unit *u, wick_error_detail *error) {
   u->io = calloc((size_t)u->info->part_count + 1, sizeof *u->io);
   wk_status s = u->io ? NULL : wk_error(WK_RESOURCE, "out of memory");
   for (uint32_t i = 0; !s && i < u->info->part_count; i++) s = check_part(u, i);
-  for (uint32_t i = 0; !s && i < u->info->part_count; i++) s = check_limit(u, i);
+  if (!s) s = check_limit(u);
   if (s) return tell_refusal(error, WICK_CORRUPT, s);
   for (uint32_t i = 0; !s && uses_streams(u) && i < u->info->part_count; i++)
     s = check_memory(u, i);

@@ -282,6 +282,8 @@ static void memory_is_limited(void **state) {
                {{.tensors = much, .spoilt = -1}, 1 << 30, false},
                {{.work = 1 << 20, .spoilt = -1}, (1 << 20) - 1, false},
                {{.work = 1 << 20, .spoilt = -1}, 1 << 20, true},
+               {{.work = 1 << 20, .tensors = 1 << 19, .spoilt = -1}, (3 << 19) - 1, false},
+               {{.work = 1 << 20, .tensors = 1 << 19, .spoilt = -1}, 3 << 19, true},
                {{.work = more, .spoilt = -1}, 0, more <= there},
                {{.tensors = more, .spoilt = -1}, 0, more <= there},
                {{.work = more, .spoilt = -1}, UINT64_MAX, more <= there},

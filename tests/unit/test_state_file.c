@@ -296,6 +296,24 @@ static void state_that_cannot_be_saved(void **state) {
   wick_state_free(a);
 }
 
+/* The file fits, what the package asks for does not. */
+static void memory_is_limited(void **state) {
+  wick_pkg_header header;
+  wick_model *small;
+  wick_error_detail why;
+  wick_state *s;
+  saved f = save(*state);
+  const wick_load_options o = {.memory_limit = WICK_PAGE - 1};
+  memcpy(&header, toy_bytes, sizeof header);
+  assert_true(f.size < WICK_PAGE);
+  assert_int_equal(wick_model_load_memory(toy_bytes, header.file_size, &o, &small), WICK_OK);
+  assert_int_equal(wick_state_load(small, f.path, &why, &s), WICK_NO_MEMORY);
+  assert_string_equal(why.text, "the package asks for 4096 bytes of memory; 4095 are the most "
+                                "that there may be");
+  wick_model_free(small);
+  discard(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(files_are_laid_out_as_they_say),
@@ -305,6 +323,7 @@ int main(void) {
       cmocka_unit_test(files_stay_when_there_is_no_room),
       cmocka_unit_test(files_may_have_number_0),
       cmocka_unit_test(state_that_cannot_be_saved),
+      cmocka_unit_test(memory_is_limited),
   };
   return cmocka_run_group_tests(tests, load_toy, free_toy);
 }
