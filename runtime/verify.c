@@ -213,9 +213,11 @@ static wick_status verify(wick_model *model, file_head *f, const wick_load_optio
   if (status == WICK_OK) status = copy_tables(model, f);
   if (status == WICK_OK) status = describe_sections(model, f);
   bool asks = options && options->verifier;
+  uint32_t flags = options ? options->flags : 0;
+  bool unchecked = flags & WICK_LOAD_UNCHECKED && !(flags & WICK_LOAD_VERIFY);
   if (status == WICK_OK && asks) status = ask_verifier(model, f, options);
-  if (status != WICK_OK || (!asks && options && options->flags & WICK_LOAD_UNCHECKED))
-    return status; /* the bytes between what a verifier has seen are zeros */
+  if (status != WICK_OK || (!asks && unchecked)) return status;
+  /* the bytes between what a verifier has seen are zeros */
 #ifdef MADV_POPULATE_READ /* one call instead of a page fault for every 64 KiB; only a hint */
   if (model->file_map) (void)madvise(model->file_map, model->file_size, MADV_POPULATE_READ);
 #endif

@@ -69,7 +69,7 @@ typedef struct wick_error_detail {
 } wick_error_detail;
 
 enum {
-  WICK_LOAD_UNCHECKED = 1, /* don't verify checksums (every offset is still verified) */
+  WICK_LOAD_UNCHECKED = 1, /* don't verify checksums (every offset still, and with VERIFY all) */
   WICK_LOAD_PERF_MAP = 2,  /* names for perf: /tmp/perf-PID.map; so does WICK_PERF_MAP=1 in the
                               environment */
   WICK_LOAD_GDB = 4,       /* names for gdb (its JIT interface); so does WICK_GDB=1 */
