@@ -26,6 +26,7 @@ void feed_value_info(feed_run *r, const wk_str *input);
 void feed_inspect(feed_run *r, const wk_str *input);
 void feed_package(feed_run *r, const wk_str *input);           /* checksums verified */
 void feed_package_unchecked(feed_run *r, const wk_str *input); /* and not */
+void feed_package_verified(feed_run *r, const wk_str *input);  /* right ones */
 void feed_state(feed_run *r, const wk_str *input);      /* checksums made right mostly */
 void feed_checkpoint(feed_run *r, const wk_str *input); /* the same */
 void feed_npy(feed_run *r, const wk_str *input);
