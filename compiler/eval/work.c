@@ -35,6 +35,11 @@ static int64_t work_per_element(const wk_graph *g, const wk_node *n) {
   if (wk_op_get(n->op)->cls == WK_CLASS_ELEMENTWISE) return 8;
   switch (n->op) {
     case WK_OP_MAP: return expr_work(WK_ATTR(n, map)->body);
+    case WK_OP_CONV: return expr_work(WK_ATTR(n, conv)->epilogue);
+    case WK_OP_CONV_TRANSPOSE: return expr_work(WK_ATTR(n, conv_transpose)->epilogue);
+    case WK_OP_MATMUL: return expr_work(WK_ATTR(n, matmul)->epilogue);
+    case WK_OP_INTEGER_MATMUL: return expr_work(WK_ATTR(n, integer_matmul)->epilogue);
+    case WK_OP_REDUCE: return expr_work(WK_ATTR(n, reduce)->post);
     case WK_OP_MAX_POOL: return product(WK_ATTR(n, max_pool)->kernel);
     case WK_OP_AVG_POOL: return product(WK_ATTR(n, avg_pool)->kernel);
     case WK_OP_INTEGER_AVG_POOL: return product(WK_ATTR(n, integer_avg_pool)->kernel);
@@ -61,6 +66,23 @@ static int64_t rows_work(const wk_graph *g, const wk_node *n) {
   return times(rows, times(8, wk_val(g, n->out[0])->type.dims[1]));
 }
 
+/* Elements that a fold walks: its inputs broadcast against each other may be far more than they
+ * are. */
+static int64_t folded_work(const wk_graph *g, const wk_node *n, int64_t in) {
+  wk_type space = wk_val(g, n->in[0])->type;
+  for (uint32_t k = 1; k < n->n_in; k++) {
+    wk_type both;
+    wk_status s = wk_type_broadcast(&space, &wk_val(g, n->in[k])->type, &both);
+    if (s) {
+      wk_status_free(s);
+      return MOST;
+    }
+    space = both;
+  }
+  int64_t walked = wk_type_count(&space);
+  return times(walked > in ? walked : in, expr_work(WK_ATTR(n, reduce)->pre));
+}
+
 /* The node itself, without its bodies. */
 static int64_t own_work(const wk_graph *g, const wk_node *n) {
   int64_t in = 0, out = 0;
@@ -68,7 +90,7 @@ static int64_t own_work(const wk_graph *g, const wk_node *n) {
   for (uint32_t k = 0; k < n->n_out; k++) out = plus(out, count(g, n->out[k]));
   int64_t most = n->op == WK_OP_DET || n->op == WK_OP_NON_MAX_SUPPRESSION ? in : out;
   if (n->op == WK_OP_SEGMENT_REDUCE) in = plus(in, rows_work(g, n));
-  if (n->op == WK_OP_REDUCE) in = times(in, expr_work(WK_ATTR(n, reduce)->pre));
+  if (n->op == WK_OP_REDUCE) in = folded_work(g, n, in);
   return plus(wk_node_macs(g, n), plus(in, times(most, work_per_element(g, n))));
 }
 

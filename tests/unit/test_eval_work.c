@@ -24,6 +24,19 @@ static const struct {
     {"graph @main(%x: f32[2,3]) {\n%y = reduce(%x) {axes=[1]}\n", 6 + 2},
     {"graph @main(%x: f32[2,3]) {\n%y = reduce(%x) {axes=[1], pre=\"mul(%0, %0)\"}\n",
      6 * (1 + 4 * 2) + 2},
+    {"graph @main(%x: f32[2,3]) {\n%y = reduce(%x) {axes=[1], post=\"exp(%0)\"}\n",
+     6 + (1 + 4 * 2) * 2},
+    /* what is walked is the inputs against each other */
+    {"graph @main(%x: f32[5,1], %w: f32[1,7]) {\n%y = reduce(%x, %w) {axes=[0,1], "
+     "pre=\"add(%0, %1)\"}\n", 35 * (1 + 4 * 3) + 1},
+    {"graph @main(%x: f32[7], %w: f32[5,1]) {\n%y = reduce(%x, %w) {axes=[0], kind=\"argmax\", "
+     "pre=\"mul(%0, %1)\"}\n", 35 * (1 + 4 * 3) + 7},
+    {"graph @main(%x: f32[2,1,1], %w: f32[3,1], %v: f32[4]) {\n%y = reduce(%x, %w, %v) {axes=[2], "
+     "pre=\"add(add(%0, %1), %2)\"}\n", 24 * (1 + 4 * 5) + 6},
+    {"graph @main(%x: f32[4], %w: f32[4]) {\n%y = reduce(%x, %w) {axes=[0], "
+     "pre=\"add(%0, %1)\"}\n", 8 * (1 + 4 * 3) + 1},
+    {"graph @main(%x: f32[2,3], %w: f32[3,4]) {\n%y = matmul(%x, %w) "
+     "{epilogue=\"exp(%0)\"}\n", 24 + 18 + (1 + 4 * 2) * 8},
     {"graph @main(%x: f32[1,1,4,6]) {\n%y = max_pool(%x) {" POOL "}\n", 24 + 6 * 4},
     {"graph @main(%x: f32[1,1,4,6]) {\n%y, %p = max_pool(%x) {" POOL "}\n", 24 + 6 * 8},
     {"graph @main(%x: f32[1,1,4,6]) {\n%y, - = max_pool(%x) {" POOL "}\n", 24 + 6 * 4},
@@ -56,6 +69,9 @@ static const struct {
      "scales=[1.0,1.0,2.0,2.0]}\n", 4 + 16 * 16},
     {"graph @main(%x: f32[1,2,4,4], %w: f32[3,2,2,2]) {\n%y = conv(%x, %w) {strides=[1,1], "
      "pads=[0,0,0,0], dilations=[1,1]}\n", 27 * 8 + 32 + 24 + 27},
+    {"graph @main(%x: f32[1,2,4,4], %w: f32[3,2,2,2]) {\n%y = conv(%x, %w) {strides=[1,1], "
+     "pads=[0,0,0,0], dilations=[1,1], epilogue=\"exp(%0)\"}\n",
+     27 * 8 + 32 + 24 + (1 + 4 * 2) * 27},
     {"graph @main(%x: f32[2,3]) {\n%y = softmax(%x) {axis=1}\n", 6 + 6},
     {"graph @main(%x: f32[2,3], %i: i64[4]) {\n%y = gather(%x, %i) {axis=0}\n", 6 + 4 + 12},
     {"graph @main() {\n%y = random_uniform() {shape=[4]}\n", 4},
