@@ -21,6 +21,7 @@ typedef struct {
   uint8_t *is_needed;  /* by node */
   WK_VEC(const char *) inputs;
   bool is_local;       /* no input was reached */
+  bool is_too_large;   /* what is constant is past a budget */
 } trace;
 
 static void add_input(trace *t, const char *name) {
@@ -83,12 +84,14 @@ static void take_handed(wk_onnx_node *c, const trace *t, size_t n_nodes, wk_valu
 }
 
 /* All inputs are constants: computes the nodes on the way, in order. */
-static void fold_needed(wk_onnx_node *c, const trace *t, size_t n_nodes) {
+static void fold_needed(wk_onnx_node *c, trace *t, size_t n_nodes) {
   for (size_t i = 0; c->g == c->im->m->main && i < t->read.n; i++)
     wk_training_read(c->im, t->read.data[i]);
   for (size_t i = 0; i < t->handed.n; i++) take_handed(c, t, n_nodes, t->handed.data[i]);
   for (size_t i = 0; i < n_nodes; i++) {
-    if (t->is_needed[i] && !wk_make_fold(c, (wk_node_id)i, DECISIVE_BYTES)) return;
+    if (!t->is_needed[i] || wk_make_fold(c, (wk_node_id)i, DECISIVE_BYTES)) continue;
+    t->is_too_large = wk_eval_is_foldable(c->g, wk_nod(c->g, (wk_node_id)i));
+    return;
   }
 }
 
@@ -130,7 +133,9 @@ static void resolve(wk_onnx_node *c, wk_value_id v, const char *what) {
     free(t.is_needed);
     walk_graph(&t, edge);
   }
-  if (!wk_is_const(c->g, v)) report_inputs(c, &t, what);
+  if (t.is_too_large)
+    wk_onnx_fail(c, WK_RESOURCE, "%s is a constant that takes too much to compute", what);
+  else if (!wk_is_const(c->g, v)) report_inputs(c, &t, what);
   free(t.seen);
   free(t.is_needed);
   wk_vec_free(&t.work);

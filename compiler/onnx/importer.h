@@ -186,7 +186,8 @@ const wk_type *wk_onnx_type(const wk_onnx_node *c, wk_value_id v);
 /* True when output i is asked for: has a name that something uses. */
 bool wk_onnx_wants(const wk_onnx_node *c, int i);
 /* The value's data when it is a constant; otherwise latches WK_UNSUPPORTED, having noted the graph
- * inputs that decide it in the report. `what` names it: "the shape". */
+ * inputs that decide it in the report, or WK_RESOURCE when to compute it is past a budget. `what`
+ * names it: "the shape". */
 const void *wk_onnx_const(wk_onnx_node *c, wk_value_id v, const char *what);
 wk_ints wk_onnx_const_ints(wk_onnx_node *c, wk_value_id v, const char *what);
 wk_floats wk_onnx_const_floats(wk_onnx_node *c, wk_value_id v, const char *what);
