@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,9 @@ static wk_status start(const char *const *argv, const char *log, pid_t *pid) {
   if (e == ENOENT)
     return wk_error(WK_IO, "'%s' is not installed; the RTL model needs it (scripts/install)",
                     argv[0]);
-  return e ? wk_error(WK_IO, "cannot start '%s': %s", argv[0], strerror(e)) : NULL;
+  return e ? wk_error(e == ENOMEM ? WK_RESOURCE : WK_IO, "cannot start '%s': %s", argv[0],
+                      strerror(e))
+           : NULL;
 }
 
 enum { LOG_LINES = 12 };
@@ -71,25 +74,35 @@ static int lack_of_space(const char *log) {
   return error == ENOSPC || error == EDQUOT || error == EFBIG ? error : 0;
 }
 
-/* What a tool that had space for its log has said. */
-static int said_lack_of_space(const char *log) {
-  static const int errors[] = {ENOSPC, EDQUOT, EFBIG};
+/* What a tool that had space for its log has said, or what it runs: 0, or an error. */
+static int said_what_it_lacks(const char *log) {
+  const struct { int error; const char *text; } said[] = {
+      {ENOSPC, strerror(ENOSPC)},   {EDQUOT, strerror(EDQUOT)},
+      {EFBIG, strerror(EFBIG)},     {ENOMEM, strerror(ENOMEM)},
+      {ENOMEM, "std::bad_alloc"},   {ENOMEM, "out of memory"},
+      {ENOMEM, "Out of memory"},    {ENOMEM, "memory exhausted"},
+      {ENOMEM, "Killed signal"}};
   wk_file f;
   int found = 0;
   wk_status unread = wk_file_map(log, &f);
   wk_status_free(unread);
-  for (size_t i = 0; !unread && i < WK_COUNTOF(errors) && !found; i++)
-    if (memmem(f.data, f.size, strerror(errors[i]), strlen(strerror(errors[i]))))
-      found = errors[i];
+  for (size_t i = 0; !unread && i < WK_COUNTOF(said) && !found; i++)
+    if (memmem(f.data, f.size, said[i].text, strlen(said[i].text))) found = said[i].error;
   if (!unread) wk_file_unmap(&f);
   return found;
 }
 
-static wk_status refuse(const char *tool, const char *log) {
+/* A system without memory kills; a shell says so of what it ran. */
+static bool was_killed(int state) {
+  return WIFSIGNALED(state) ? WTERMSIG(state) == SIGKILL : WEXITSTATUS(state) == 128 + SIGKILL;
+}
+
+static wk_status refuse(const char *tool, int state, const char *log) {
   int error = lack_of_space(log);
-  if (!error) error = said_lack_of_space(log);
-  wk_status s = error ? wk_error(WK_IO, "%s failed: %s:", tool, strerror(error))
-                      : wk_error(WK_INPUT, "%s failed:", tool);
+  if (!error) error = was_killed(state) ? ENOMEM : said_what_it_lacks(log);
+  wk_code code = error == ENOMEM ? WK_RESOURCE : error ? WK_IO : WK_INPUT;
+  wk_status s = error ? wk_error(code, "%s failed: %s:", tool, strerror(error))
+                      : wk_error(code, "%s failed:", tool);
   return with_log(s, log);
 }
 
@@ -103,7 +116,7 @@ wk_status wk_sim_tool_run(const char *const *argv, const char *log, void (*tick)
     usleep(100000);
   }
   if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return NULL;
-  return refuse(argv[0], log);
+  return refuse(argv[0], state, log);
 }
 
 void wk_sim_tool_run_quietly(const char *const *argv) {

@@ -90,7 +90,7 @@ static const failure failures[] = {
     {"echo one; echo; echo three; exit 2", "one\n\nthree\n"},
     {"echo one; printf half; exit 2", "one\nhalf\n"},
     {"printf half; exit 2", "half\n"},
-    {"echo one; kill -9 $$", "one\n"},
+    {"echo one; kill -6 $$", "one\n"},
     {COUNT(3) "kill -15 $$", "line 1\nline 2\nline 3\n"},
     {COUNT(11) "exit 1", "line 1\nline 2\nline 3\nline 4\nline 5\nline 6\nline 7\nline 8\nline 9\n"
      "line 10\nline 11\n"},
@@ -134,6 +134,30 @@ static void space_runs_out(void **state) {
   assert_string_equal(s->message, "sh failed: File too large:");
   assert_int_equal(access("log.probe", F_OK), -1);
   wk_status_free(s);
+}
+
+/* Nor has one without memory, which says so, or whose compiler does, or which the system killed. */
+static void memory_runs_out(void **state) {
+  (void)state;
+  static const failure rows[] = {
+      {"echo 'cc: Cannot allocate memory'; exit 1", "cc: Cannot allocate memory\n"},
+      {"echo \"what():  std::bad_alloc\"; kill -6 $$", "what():  std::bad_alloc\n"},
+      {"echo 'cc1plus: out of memory allocating 9 bytes'; exit 1",
+       "cc1plus: out of memory allocating 9 bytes\n"},
+      {"echo 'Out of memory!'; exit 12", "Out of memory!\n"},
+      {"echo 'virtual memory exhausted'; exit 1", "virtual memory exhausted\n"},
+      {"echo 'g++: fatal error: Killed signal terminated program cc1plus'; exit 2",
+       "g++: fatal error: Killed signal terminated program cc1plus\n"},
+      {"echo one; kill -9 $$", "one\n"},
+      {"echo one; exit 137", "one\n"}};
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    unlink("log");
+    wk_status s = run(rows[i].script);
+    if (!s || s->code != WK_RESOURCE) fail_msg("%s", rows[i].script);
+    assert_string_equal(s->message, "sh failed: Cannot allocate memory:");
+    assert_string_equal(s->notes, rows[i].notes);
+    wk_status_free(s);
+  }
 }
 
 /* A log that fills a page, whose last line does not end: what lies behind may not be read. */
@@ -248,6 +272,7 @@ int main(void) {
       cmocka_unit_test(failures_have_the_end_of_the_log),
       cmocka_unit_test(logs_end_where_they_end),
       cmocka_unit_test(space_runs_out),
+      cmocka_unit_test(memory_runs_out),
       cmocka_unit_test(programs_that_do_not_start),
       cmocka_unit_test(somebody_is_told_that_it_runs),
       cmocka_unit_test(quiet_programs_are_waited_for),
