@@ -101,10 +101,11 @@ static void print_program(FILE *f, const wk_cpu_module *m, size_t k, wk_arena *a
 static void print_codes(FILE *f, const char *macro, const wk_cpu_module *m) {
   fprintf(f,
           "\n/* What functions return. A run first asks the processor, once, and looks if the\n"
-          " * last bytes of the weights are this object's. */\n"
+          " * last bytes of the weights are this object's. WEIGHTS_BYTES bytes are read: that a\n"
+          " * file is shorter is for the caller to notice. */\n"
           "#define %s_OK %d\n"
           "#define %s_BAD_INPUT %d   /* it holds what the model cannot take: a wrong index */\n"
-          "#define %s_BAD_WEIGHTS %d /* of another object, damaged, cut off, or not aligned */\n"
+          "#define %s_BAD_WEIGHTS %d /* of another object, damaged, or not aligned */\n"
           "#define %s_BAD_CPU %d     /* it, or its system, has not all of CPU_FEATURES */\n",
           macro, GUARD_OK, macro, GUARD_BAD_INPUT, macro, GUARD_BAD_WEIGHTS, macro,
           GUARD_BAD_CPU);
@@ -157,14 +158,14 @@ void wk_bundle_header(FILE *f, const wk_cpu_module *m, const wk_bundle_weights *
   fprintf(f, "/* %s, compiled by wick for %s", m->name, m->simd->name);
   if (o->command && *o->command) fprintf(f, " (%s)", plain_text(o->command, a));
   fprintf(f, ".\n"
-             " *   weights  contents of %s.weights, aligned to %d bytes\n"
+             " *   weights  contents of %s.weights, aligned to %d bytes%s\n"
              " *   inputs, outputs  one pointer per tensor, row-major, aligned to their elements\n"
              " *   arena    ARENA_BYTES bytes, aligned to ARENA_ALIGN, any contents; one per run\n"
              " *            at a time\n"
              "%s"
              " * Functions return %s_OK or a code below. They allocate nothing, and keep nothing\n"
              " * but what the processor has answered. */\n",
-          m->name, WICK_ALIGN,
+          m->name, WICK_ALIGN, w->bytes ? "" : "; there are none: NULL will do",
           w->n_states ? " *   state    STATE_BYTES bytes, aligned to STATE_ALIGN: see below\n" : "",
           macro);
   fprintf(f, "#ifndef %s_BUNDLE_H\n#define %s_BUNDLE_H\n\n#include <stdint.h>\n\n", macro, macro);

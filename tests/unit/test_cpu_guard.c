@@ -211,6 +211,19 @@ static void weights_lie_evenly(void **state) {
     assert_int_equal(run_of_test(&g, at + odd[i]), GUARD_BAD_WEIGHTS);
 }
 
+/* A model without constants has no weights that could be others. */
+static void no_weights_are_none(void **state) {
+  (void)state;
+  wk_guard g = begin();
+  guard_sum none = GUARD_BEGIN;
+  g.bytes = 0;
+  g.sum = guard_end(&none, 0);
+  assert_int_equal(run_of_test(&g, NULL), GUARD_OK);
+  assert_int_equal(check_of_test(&g, NULL), GUARD_OK);
+  assert_int_equal(run_with(&g), GUARD_BAD_WEIGHTS); /* those of another object */
+  assert_int_equal(check_with(&g), GUARD_BAD_WEIGHTS);
+}
+
 /* ---- objects --------------------------------------------------------------------------------- */
 
 static void must(wk_status s) {
@@ -328,6 +341,7 @@ int main(void) {
       cmocka_unit_test(each_bit_of_weights_counts),
       cmocka_unit_test(places_of_words_count),
       cmocka_unit_test(weights_lie_evenly),
+      cmocka_unit_test(no_weights_are_none),
       cmocka_unit_test(objects_ask_for_their_processor),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -67,7 +67,8 @@ static int admits_processor(const wk_guard *g) {
 /* ---- weights --------------------------------------------------------------------------------- */
 
 static int is_sealed(const wk_guard *g, const char *weights) {
-  if (!weights || (uintptr_t)weights & (g->align - 1)) return 0;
+  if (!weights) return g->bytes == 0;
+  if ((uintptr_t)weights & (g->align - 1)) return 0;
   const guard_seal *seal = (const guard_seal *)(const void *)(weights + g->bytes);
   return seal->magic == GUARD_MAGIC && seal->sum == g->sum;
 }

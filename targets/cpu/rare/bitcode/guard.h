@@ -34,7 +34,7 @@ typedef struct {
   guard_question questions[GUARD_MOST]; /* one for each register */
 } wk_guard;
 
-/* At the beginning of each run: the processor, and the seal. */
+/* At the beginning of each run: the processor, and the seal. NULL are weights of no bytes. */
 int wk_rare_guard_run(const wk_guard *g, const char *weights);
 /* When weights have been loaded: besides, each byte of them. */
 int wk_rare_guard_check(const wk_guard *g, const char *weights);
