@@ -81,7 +81,7 @@ static int said_what_it_lacks(const char *log) {
       {EFBIG, strerror(EFBIG)},     {ENOMEM, strerror(ENOMEM)},
       {ENOMEM, "std::bad_alloc"},   {ENOMEM, "out of memory"},
       {ENOMEM, "Out of memory"},    {ENOMEM, "memory exhausted"},
-      {ENOMEM, "Killed signal"}};
+      {ENOMEM, "Killed signal"},    {ENOMEM, "failed to map segment"}};
   wk_file f;
   int found = 0;
   wk_status unread = wk_file_map(log, &f);

@@ -148,6 +148,8 @@ static void memory_runs_out(void **state) {
       {"echo 'virtual memory exhausted'; exit 1", "virtual memory exhausted\n"},
       {"echo 'g++: fatal error: Killed signal terminated program cc1plus'; exit 2",
        "g++: fatal error: Killed signal terminated program cc1plus\n"},
+      {"echo 'cc: libz.so: failed to map segment from shared object'; exit 2",
+       "cc: libz.so: failed to map segment from shared object\n"},
       {"echo one; kill -9 $$", "one\n"},
       {"echo one; exit 137", "one\n"}};
   for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
