@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/train/constants.h"
+#include "compiler/train/finder.h"
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
@@ -72,19 +72,14 @@ static const char *if_circles(const wk_value *v) {
   int64_t n = wk_type_count(t), last = t->dims[t->rank - 1];
   if (last % 2 || n < 8) return NULL;
   return are_circles(v, 2, 0, v, 1, 0, n / 2) || are_circles(v, 1, 0, v, last / 2, last / 2, n / 2)
-             ? "a table of sines" : NULL;
+             ? "a table of sines"
+             : NULL;
 }
 
 static const char *(*const by_contents[])(const wk_value *) = {if_not_finite, if_mask, if_triangle,
                                                                if_circles};
 
 /* ---- the list -------------------------------------------------------------------------------- */
-
-typedef struct {
-  const wk_graph *g;
-  wk_import_report *report;
-  uint32_t *weight; /* of values: which of the report's it is, moved; WK_NONE */
-} finder;
 
 static wk_value_id find_constant(const wk_graph *g, const char *name) {
   for (size_t i = 0; i < g->values.n; i++)
@@ -93,20 +88,20 @@ static wk_value_id find_constant(const wk_graph *g, const char *name) {
   return WK_NONE;
 }
 
-static void say(finder *f, wk_value_id v, const char *what) {
+void wk_finder_say(wk_finder *f, wk_value_id v, const char *what) {
   if (v == WK_NONE || f->weight[v] == WK_NONE) return;
   wk_import_weight *w = &f->report->weights.data[f->weight[v]];
   if (!w->constant) w->constant = what;
 }
 
-static void say_by_contents(finder *f, size_t i) {
+static void say_by_contents(wk_finder *f, size_t i) {
   const wk_value *a = wk_val(f->g, (wk_value_id)i);
   if (f->weight[i] == WK_NONE || a->kind != WK_VALUE_CONSTANT || a->type.rank == 0 ||
       !wk_dtype_is_float(a->type.dtype) || wk_type_count(&a->type) == 0)
     return;
   for (size_t k = 0; k < WK_COUNTOF(by_contents); k++) {
     const char *what = by_contents[k](a);
-    if (what) say(f, (wk_value_id)i, what);
+    if (what) wk_finder_say(f, (wk_value_id)i, what);
   }
   int64_t n = wk_type_count(&a->type);
   for (size_t k = 0; n >= 4 && k < f->g->values.n; k++) { /* cosines, whose sines are b */
@@ -115,14 +110,14 @@ static void say_by_contents(finder *f, size_t i) {
         !wk_type_equal(&a->type, &b->type) || !are_circles(a, 1, 0, b, 0, 0, n) ||
         !are_circles(b, 1, 0, a, 0, 0, n))
       continue;
-    say(f, (wk_value_id)i, "a table of sines");
-    say(f, (wk_value_id)k, "a table of sines");
+    wk_finder_say(f, (wk_value_id)i, "a table of sines");
+    wk_finder_say(f, (wk_value_id)k, "a table of sines");
   }
 }
 
 /* ---- uses ------------------------------------------------------------------------------------ */
 
-static void find_weights(finder *f) {
+static void find_weights(wk_finder *f) {
   for (size_t v = 0; v < f->g->values.n; v++) f->weight[v] = WK_NONE;
   for (size_t i = 0; i < f->report->weights.n; i++) {
     wk_value_id v = find_constant(f->g, f->report->weights.data[i].name);
@@ -137,94 +132,30 @@ static void find_weights(finder *f) {
 }
 
 /* Operands of the graph's own operators, whatever they have been in the file. */
-static const struct { wk_op op; uint32_t input; const char *what; } operands[] = {
-    {WK_OP_BATCH_NORM, 3, "a statistic"},  {WK_OP_BATCH_NORM, 4, "a statistic"},
-    {WK_OP_QUANTIZE, 1, "a scale"},        {WK_OP_DEQUANTIZE, 1, "a scale"},
-    {WK_OP_FAKE_QUANTIZE, 1, "a scale"},   {WK_OP_QUANTIZE, 2, "a zero point"},
-    {WK_OP_DEQUANTIZE, 2, "a zero point"}, {WK_OP_FAKE_QUANTIZE, 2, "a zero point"}};
+static const struct {
+  wk_op op;
+  uint32_t input;
+  const char *what;
+} operands[] = {{WK_OP_BATCH_NORM, 3, "a statistic"},  {WK_OP_BATCH_NORM, 4, "a statistic"},
+                {WK_OP_QUANTIZE, 1, "a scale"},        {WK_OP_DEQUANTIZE, 1, "a scale"},
+                {WK_OP_FAKE_QUANTIZE, 1, "a scale"},   {WK_OP_QUANTIZE, 2, "a zero point"},
+                {WK_OP_DEQUANTIZE, 2, "a zero point"}, {WK_OP_FAKE_QUANTIZE, 2, "a zero point"}};
 
-static void say_by_operand(finder *f, const wk_node *n) {
+static void say_by_operand(wk_finder *f, const wk_node *n) {
   for (size_t i = 0; i < WK_COUNTOF(operands); i++)
     if (operands[i].op == n->op && operands[i].input < n->n_in)
-      say(f, n->in[operands[i].input], operands[i].what);
+      wk_finder_say(f, n->in[operands[i].input], operands[i].what);
 }
 
-static bool is_vector(const wk_type *t) {
+bool wk_is_vector(const wk_type *t) {
   int64_t longest = 1;
   for (int i = 0; i < t->rank; i++)
     if (t->dims[i] > longest) longest = t->dims[i];
   return longest == wk_type_count(t);
 }
 
-/* What the samples are normalised with: the numbers that are subtracted from an input or divide it,
- * factors and offsets behind that, or of integers, and for each channel of what a convolution alone
- * reads, in which they would be of no use as weights. */
-typedef enum { OTHER, SAMPLES, INTEGERS, NORMALISED } origin;
-
-static bool is_linear(wk_op op) {
-  return op == WK_OP_MUL || op == WK_OP_ADD || op == WK_OP_SUB || op == WK_OP_DIV;
-}
-
-/* True for each value that convolutions alone read, be it normalised. */
-static bool *find_convolved(const finder *f) {
-  const wk_graph *g = f->g;
-  bool *is_read = wk_xcalloc(g->values.n, sizeof *is_read), *only = wk_xcalloc(g->values.n, 1);
-  for (size_t i = 0; i < g->values.n; i++) only[i] = true;
-  for (size_t i = 0; i < g->outputs.n; i++) only[g->outputs.data[i]] = false;
-  for (size_t i = g->nodes.n; i-- > 0;) {
-    const wk_node *n = wk_nod(g, (wk_node_id)i);
-    if (n->dead) continue;
-    bool goes_on = (is_linear(n->op) || wk_moves_one(n->op)) && n->out[0] != WK_NONE &&
-                   only[n->out[0]] && is_read[n->out[0]];
-    for (uint32_t k = 0; k < n->n_in; k++) {
-      if (n->in[k] == WK_NONE) continue;
-      is_read[n->in[k]] = true;
-      only[n->in[k]] = only[n->in[k]] && (goes_on || (n->op == WK_OP_CONV && k == 0));
-    }
-  }
-  for (size_t i = 0; i < g->values.n; i++) only[i] = only[i] && is_read[i];
-  free(is_read);
-  return only;
-}
-
-static origin normalise(finder *f, const wk_node *n, const origin *of, const bool *convolved) {
-  if (n->n_in < 2 || n->in[0] == WK_NONE || n->in[1] == WK_NONE) return OTHER;
-  bool commutes = n->op == WK_OP_MUL || n->op == WK_OP_ADD;
-  uint32_t x = commutes && of[n->in[0]] == OTHER ? 1 : 0;
-  wk_value_id c = n->in[1 - x];
-  const wk_type *t = &wk_val(f->g, n->in[x])->type, *y = &wk_val(f->g, n->out[0])->type;
-  origin from = of[n->in[x]];
-  bool is_first = n->op == WK_OP_SUB || n->op == WK_OP_DIV;
-  if (from == OTHER || !(is_first || commutes) || !wk_shape_equal(t, y)) return OTHER;
-  if (f->weight[c] == WK_NONE) return wk_is_const(f->g, c) ? from : OTHER;
-  if (wk_val(f->g, c)->type.rank == 0) return from;
-  bool is_for_conv = convolved[n->out[0]] && is_vector(&wk_val(f->g, c)->type);
-  if (!is_first && from == SAMPLES && !is_for_conv) return OTHER;
-  say(f, c, "normalisation of an input");
-  return NORMALISED;
-}
-
-static void say_of_inputs(finder *f) {
-  const wk_graph *g = f->g;
-  origin *of = wk_xcalloc(g->values.n, sizeof *of);
-  bool *convolved = find_convolved(f);
-  for (size_t i = 0; i < g->inputs.n; i++) {
-    bool is_float = wk_dtype_is_float(wk_val(g, g->inputs.data[i])->type.dtype);
-    of[g->inputs.data[i]] = is_float ? SAMPLES : INTEGERS;
-  }
-  for (size_t i = 0; i < g->nodes.n; i++) {
-    const wk_node *n = wk_nod(g, (wk_node_id)i);
-    if (n->dead || n->n_out == 0 || n->out[0] == WK_NONE || n->n_in == 0 || n->in[0] == WK_NONE)
-      continue;
-    bool is_moved = wk_moves_one(n->op) && n->op != WK_OP_GATHER;
-    of[n->out[0]] = is_moved ? of[n->in[0]] : normalise(f, n, of, convolved);
-  }
-  free(of);
-  free(convolved);
-}
-
 /* Frequencies: a vector whose products have both sines and cosines. */
-static void say_of_waves(finder *f) {
+static void say_of_waves(wk_finder *f) {
   const wk_graph *g = f->g;
   enum { SINE = 1, COSINE = 2 };
   uint8_t *waves = wk_xcalloc(g->values.n, 1);
@@ -241,20 +172,20 @@ static void say_of_waves(finder *f) {
       if (n->in[k] != WK_NONE) waves[n->in[k]] |= of;
   }
   for (size_t v = 0; v < g->values.n; v++)
-    if (waves[v] == (SINE | COSINE) && is_vector(&wk_val(g, (wk_value_id)v)->type))
-      say(f, (wk_value_id)v, "frequencies");
+    if (waves[v] == (SINE | COSINE) && wk_is_vector(&wk_val(g, (wk_value_id)v)->type))
+      wk_finder_say(f, (wk_value_id)v, "frequencies");
   free(waves);
 }
 
 void wk_find_constants(const wk_graph *g, wk_import_report *report) {
-  finder f = {g, report, wk_xcalloc(g->values.n, sizeof *f.weight)};
+  wk_finder f = {g, report, wk_xcalloc(g->values.n, sizeof *f.weight)};
   find_weights(&f);
   for (size_t i = 0; i < report->moved.n; i++)
-    say(&f, find_constant(g, report->moved.data[i].name), "a statistic");
+    wk_finder_say(&f, find_constant(g, report->moved.data[i].name), "a statistic");
   for (size_t i = 0; i < g->nodes.n; i++)
     if (!g->nodes.data[i].dead) say_by_operand(&f, wk_nod(g, (wk_node_id)i));
   for (size_t i = 0; i < g->values.n; i++) say_by_contents(&f, i);
-  say_of_inputs(&f);
+  wk_find_normalisations(&f);
   say_of_waves(&f);
   free(f.weight);
 }

@@ -199,9 +199,52 @@ static void test_uses(void **state) {
               "%y = sin(%a)\noutput %y", "");
 }
 
+#define FOUR "constant f32[4] {1, 2, 3, 4}"
+#define BEFORE_MATRIX(input, lines)                                                              \
+  "%x: " input ") {\n%w = constant f32[4,2] splat(0.5)\n" lines                                  \
+  "%y = matmul(%b, %w)\noutput %y"
+
+/* What inputs are normalised with by more than one chain. */
+static void test_normalisations(void **state) {
+  (void)state;
+  check_graph("%x: f32[1,2,4,4]) {\n%c = constant f32[2,1,1] {1, 2}\n%r = avg_pool(%x) "
+              "{kernel=[2,2], strides=[2,2], pads=[0,0,0,0], dilations=[1,1], "
+              "real_pads=[0,0,0,0]}\n%y = sub(%r, %c)\noutput %y", NORMAL);
+  check_graph("%x: f32[1,2,4]) {\n%c = constant f32[1] {1}\n%p, %q = split(%x) {axis=1, "
+              "sizes=[1,1]}\n%y = sub(%q, %c)\noutput %y", NORMAL);
+  check_graph("%x: f32[1,2,4]) {\n%c = constant f32[1] {3}\n%k = constant f32[1] {1}\n"
+              "%p, %q = split(%x) {axis=1, sizes=[1,1]}\n%s = sub(%p, %k)\n%t = sub(%q, %k)\n"
+              "%j = concat(%s, %t) {axis=1}\n%y = mul(%j, %c)\noutput %y", NORMAL);
+  check_graph("%x: f32[1,2,4], %z: f32[1,2,4]) {\n%c = constant f32[1] {3}\n"
+              "%k = constant f32[1] {1}\n%s = sub(%x, %k)\n%t = tanh(%z)\n"
+              "%j = concat(%s, %t) {axis=1}\n%y = mul(%j, %c)\noutput %y", "");
+  /* of the deviation, and of the variance */
+  check_graph("%x: f32[3,4]) {\n%c = " FOUR "\n%m = constant f32[4] {1, 2, 3, 5}\n"
+              "%i = reciprocal(%c)\n%a = sub(%x, %m)\n%y = mul(%a, %i)\noutput %y", NORMAL);
+  check_graph("%x: f32[3,4]) {\n%c = " FOUR "\n%e = constant f32[] {0.001}\n%v = add(%c, %e)\n"
+              "%s = sqrt(%v)\n%y = div(%x, %s)\noutput %y", NORMAL);
+  check_graph("%x: f32[3,4]) {\n%c = " FOUR "\n%s = exp(%c)\n%y = div(%x, %s)\noutput %y", "");
+  check_graph("%x: f32[3,4], %i: i64[3]) {\n%c = constant f32[9,4] splat(0.5)\n"
+              "%s = gather(%c, %i) {axis=0}\n%y = sub(%x, %s)\noutput %y", "");
+  /* a factor and an offset, or one of them */
+  check_graph(BEFORE_MATRIX("f32[3,4]", "%c = " FOUR "\n%k = " FOUR "\n%a = mul(%x, %c)\n"
+                                        "%b = add(%a, %k)\n"), NORMAL);
+  check_graph(BEFORE_MATRIX("f32[3,4]", "%c = " FOUR "\n%k = " FOUR "\n%a = mul(%x, %k)\n"
+                                        "%b = add(%a, %c)\n"), NORMAL);
+  check_graph(BEFORE_MATRIX("f32[3,4]", "%c = " FOUR "\n%b = mul(%x, %c)\n"), "");
+  check_graph(BEFORE_MATRIX("f32[3,4]", "%c = " FOUR "\n%k = " FOUR "\n%a = mul(%x, %c)\n"
+                                        "%d = add(%a, %k)\n%b = tanh(%d)\n"), "");
+  check_graph(BEFORE_MATRIX("f32[3,4]", "%c = " FOUR "\n%b = add(%x, %c)\n"), "");
+  check_graph("%x: f32[3,4]) {\n%c = " FOUR "\n%k = " FOUR "\n%a = add(%x, %c)\n"
+              "%y = div(%a, %k)\noutput %y", NORMAL);
+  check_graph("%x: f32[3,4]) {\n%c = " FOUR "\n%k = constant f32[1] {2}\n%a = add(%x, %c)\n"
+              "%y = div(%a, %k)\noutput %y", "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_operands),
                                      cmocka_unit_test(test_bodies), cmocka_unit_test(test_contents),
-                                     cmocka_unit_test(test_uses)};
+                                     cmocka_unit_test(test_uses),
+                                     cmocka_unit_test(test_normalisations)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
