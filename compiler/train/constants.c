@@ -186,6 +186,7 @@ void wk_find_constants(const wk_graph *g, wk_import_report *report) {
     if (!g->nodes.data[i].dead) say_by_operand(&f, wk_nod(g, (wk_node_id)i));
   for (size_t i = 0; i < g->values.n; i++) say_by_contents(&f, i);
   wk_find_normalisations(&f);
+  wk_find_class_weights(&f);
   say_of_waves(&f);
   free(f.weight);
 }

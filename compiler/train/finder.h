@@ -20,4 +20,7 @@ bool wk_is_vector(const wk_type *t);
 /* What an input's samples are normalised with. */
 void wk_find_normalisations(wk_finder *f);
 
+/* Weights of classes in a loss that is an output. */
+void wk_find_class_weights(wk_finder *f);
+
 #endif

@@ -241,10 +241,48 @@ static void test_normalisations(void **state) {
               "%y = div(%a, %k)\noutput %y", "");
 }
 
+#define LOSS(axes, inputs, contents, lines)                                                      \
+  "%x: f32[3,4], " inputs ") {\n%w = constant f32[4,4] splat(0.5)\n%c = " contents "\n"   \
+  "%z = matmul(%x, %w)\n" lines "%y = reduce_mean(%p) {axes=[" axes "], keepdims=0}\noutput %y"
+#define DIFFERENCE "%d = sub(%z, %t)\n%e = mul(%d, %d)\n"
+#define CHOSEN "%v = constant f32[2] {0, 1}\n%l = log_softmax(%z) {axis=1}\n"                     \
+               "%o = one_hot(%t, %v) {depth=4, axis=1}\n"
+
+/* Weights of classes that multiply what depends on the labels. */
+static void test_classes(void **state) {
+  (void)state;
+  check_graph(LOSS("0,1", "%t: f32[3,4]", FOUR, DIFFERENCE "%p = mul(%e, %c)\n"), "class weights");
+  check_graph(LOSS("0,1", "%t: f32[3,4]", FOUR, "%k = mul(%z, %c)\n%p = sub(%k, %t)\n"), "");
+  check_graph(LOSS("0,1", "%t: f32[3,4]", FOUR, DIFFERENCE "%p = add(%e, %c)\n"), "");
+  check_graph(LOSS("0,1", "%t: f32[3,4]", "constant f32[4,4] splat(0.5)", "%k = sub(%z, %t)\n"
+                   "%p = matmul(%k, %c)\n"), "");
+  check_graph(LOSS("0,1", "%t: i64[3]", FOUR, CHOSEN "%k = mul(%l, %o)\n%p = mul(%k, %c)\n"),
+              "class weights");
+  check_graph(LOSS("0,1", "%t: i64[3]", FOUR, CHOSEN "%n = mul(%l, %o)\n%k = mul(%o, %c)\n"
+                   "%p = mul(%n, %k)\n"), "class weights");
+  check_graph(LOSS("0", "%t: i64[3]", FOUR, CHOSEN "%k = mul(%l, %o)\n%s = reduce_sum(%k) "
+                   "{axes=[1], keepdims=0}\n%g = gather(%c, %t) {axis=0}\n%p = mul(%s, %g)\n"),
+              "class weights");
+  check_graph(LOSS("0,1", "%t: i64[3]", FOUR, CHOSEN "%k = mul(%c, %o)\n%p = mul(%k, %l)\n"),
+              "class weights");
+  check_graph(LOSS("0,1", "%t: f32[3,4]", FOUR, "%k = mul(%c, %t)\n%s = softplus(%z)\n"
+                   "%p = mul(%s, %k)\n"), "class weights");
+  check_graph(LOSS("0,1", "%t: f32[3,4]", FOUR, "%k = mul(%c, %t)\n%p = sub(%z, %k)\n"), "");
+  /* a bias of each of what an input names */
+  check_graph(LOSS("0", "%t: f32[3], %u: i64[3]", FOUR, "%r = reduce_sum(%z) {axes=[1], "
+                   "keepdims=0}\n"
+                   "%g = gather(%c, %u) {axis=0}\n%k = add(%r, %g)\n%p = sub(%k, %t)\n"), "");
+  check_graph("%x: f32[3,4], %t: f32[3,4]) {\n%c = " FOUR "\n%k = mul(%x, %c)\n%d = sub(%k, %t)\n"
+              "%y = reduce_mean(%d) {axes=[0,1], keepdims=0}\noutput %y", "");
+  check_graph("%x: f32[3,4], %t: f32[3,4]) {\n%w = constant f32[4,4] splat(0.5)\n%c = " FOUR "\n"
+              "%z = matmul(%x, %w)\n%d = sub(%z, %t)\n%y = mul(%d, %c)\noutput %y", "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_operands),
                                      cmocka_unit_test(test_bodies), cmocka_unit_test(test_contents),
                                      cmocka_unit_test(test_uses),
-                                     cmocka_unit_test(test_normalisations)};
+                                     cmocka_unit_test(test_normalisations),
+                                     cmocka_unit_test(test_classes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
