@@ -19,18 +19,19 @@ static const char *if_not_finite(const wk_value *v) {
   return NULL;
 }
 
-/* 0 where a score stays, and one number that no score is near; or that number alone. */
+/* 0 where a score stays, and numbers that no score is near; or one such number alone. */
 static const char *if_mask(const wk_value *v) {
   enum { FAR = 100, FURTHER = 1000 };
-  bool has_zero = false;
+  bool has_zero = false, are_equal = true;
   double far = 0;
   for (int64_t i = 0, n = wk_type_count(&v->type); i < n; i++) {
     double x = element(v, i);
-    if (x == 0) has_zero = true;
-    else if (x > -FAR || (far != 0 && x != far)) return NULL;
-    else far = x;
+    if (x > -FAR && x != 0) return NULL;
+    has_zero = has_zero || x == 0;
+    are_equal = are_equal && (x == 0 || far == 0 || x == far);
+    if (x != 0) far = x;
   }
-  return has_zero ? far != 0 ? "a mask" : NULL : far <= -FURTHER ? "a mask" : NULL;
+  return (has_zero && far != 0) || (are_equal && far <= -FURTHER) ? "a mask" : NULL;
 }
 
 /* Ones below or above the diagonal of the last two axes, and zeros elsewhere. */
@@ -185,6 +186,7 @@ void wk_find_constants(const wk_graph *g, wk_import_report *report) {
   for (size_t i = 0; i < g->nodes.n; i++)
     if (!g->nodes.data[i].dead) say_by_operand(&f, wk_nod(g, (wk_node_id)i));
   for (size_t i = 0; i < g->values.n; i++) say_by_contents(&f, i);
+  wk_find_masks(&f);
   wk_find_normalisations(&f);
   wk_find_class_weights(&f);
   say_of_waves(&f);

@@ -23,4 +23,7 @@ void wk_find_normalisations(wk_finder *f);
 /* Weights of classes in a loss that is an output. */
 void wk_find_class_weights(wk_finder *f);
 
+/* Masks, distances and slopes that come to the scores of attention. */
+void wk_find_masks(wk_finder *f);
+
 #endif

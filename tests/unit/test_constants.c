@@ -154,6 +154,8 @@ static void test_contents(void **state) {
   check_graph(ADDED("f32[4]", "0, -10000, 0, -10000"), "a mask");
   check_graph(ADDED("f32[4]", "0, -3.4e38, 0, 0"), "a mask");
   check_graph(ADDED("f32[1]", "-10000"), "a mask");
+  check_graph(ADDED("f32[4]", "0, -100, -10000, 0"), "a mask");
+  check_graph(ADDED("f32[4]", "-1000, -1001, -1002, -1003"), "");
   check_graph(ADDED("f32[4]", "0, -0.5, 0, -0.5"), "");
   check_graph(ADDED("f32[4]", "0, -200, 1, -200"), "");
   check_graph(ADDED("f32[4]", "0, 0, 0, 0"), "");
@@ -278,11 +280,49 @@ static void test_classes(void **state) {
               "%z = matmul(%x, %w)\n%d = sub(%z, %t)\n%y = mul(%d, %c)\noutput %y", "");
 }
 
+#define BAND "1, 1, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, 1, 1"
+#define DISTANCES "0, -1, -2, -3, -1, 0, -1, -2, -2, -1, 0, -1, -3, -2, -1, 0"
+#define SCORES(contents, lines)                                                                  \
+  "%x: f32[2,4,4]) {\n%c = constant f32[4,4] {" contents "}\n%q = tanh(%x)\n" lines               \
+  "%y = softmax(%s) {axis=2}\noutput %y"
+#define ADDED_TO_SCORES "%s = add(%q, %c)\n"
+
+/* What comes to the scores of attention. */
+static void test_masks(void **state) {
+  (void)state;
+  check_graph(SCORES(BAND, "%1 = constant f32[] {1}\n%f = constant f32[] {-10000}\n"
+                           "%i = sub(%1, %c)\n%b = mul(%i, %f)\n%s = add(%q, %b)\n"), "a mask");
+  check_graph(SCORES(BAND, "%s = mul(%q, %c)\n"), "a mask");
+  check_graph(SCORES(BAND, "%w = constant f32[4,4] splat(0.5)\n%h = mul(%q, %c)\n"
+                           "%s = matmul(%h, %w)\n"), "");
+  check_graph(SCORES("0, -50, 0, 0, 0, 0, -50, 0, 0, 0, 0, -30, 0, 0, 0, 0", ADDED_TO_SCORES),
+              "a mask");
+  check_graph(SCORES("0, -5, 0, 0, 0, 0, -5, 0, 0, 0, 0, -3, 0, 0, 0, 0", ADDED_TO_SCORES), "");
+  check_graph(SCORES("0, -50, 0.1, 0, 0, 0, -50, 0, 0, 0, 0, -30, 0, 0, 0, 0", ADDED_TO_SCORES),
+              "");
+  check_graph(SCORES("1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1", "%s = mul(%q, %c)\n"), "");
+  check_graph(SCORES(DISTANCES, ADDED_TO_SCORES), "distances");
+  check_graph(SCORES("0, 1, 2, 3, -1, 0, 1, 2, -2, -1, 0, 1, -3, -2, -1, 0", ADDED_TO_SCORES),
+              "distances");
+  check_graph(SCORES("0, -1, -2, -3, -1, 0, -1, -2, -2, -1, 0, -1, -3, -2.5, -1, 0",
+                     ADDED_TO_SCORES), "");
+  check_graph("%x: f32[2,4,4]) {\n%c = constant f32[2,1,1] {0.5, 0.25}\n%d = constant f32[4,4] {"
+              DISTANCES "}\n%b = mul(%c, %d)\n%q = tanh(%x)\n%s = add(%q, %b)\n"
+              "%y = softmax(%s) {axis=2}\noutput %y", "slopes of distances");
+  check_graph("%x: f32[3,4,4]) {\n%c = constant f32[3,1,1] {0.5, 0.3, 0.4}\n"
+              "%d = constant f32[4,4] {" DISTANCES "}\n%b = mul(%c, %d)\n%q = tanh(%x)\n"
+              "%s = add(%q, %b)\n"
+              "%y = softmax(%s) {axis=2}\noutput %y", "");
+  check_graph("%x: f32[4,4]) {\n%c = constant f32[4,4] {" DISTANCES "}\n%q = tanh(%x)\n"
+              "%y = add(%q, %c)\noutput %y", "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_operands),
                                      cmocka_unit_test(test_bodies), cmocka_unit_test(test_contents),
                                      cmocka_unit_test(test_uses),
                                      cmocka_unit_test(test_normalisations),
+                                     cmocka_unit_test(test_masks),
                                      cmocka_unit_test(test_classes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
