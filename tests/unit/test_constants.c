@@ -116,6 +116,44 @@ static void test_bodies(void **state) {
   wk_module_free(m);
 }
 
+/* What an operator of attention adds to its scores is a bias that is learned, or a mask. */
+static void check_bias(const char *domain, const char *op, const char *in, const float *values,
+                       const char *want) {
+  static const int64_t dims[4] = {1, 1, 4, 4};
+  builder b = new_model(23);
+  if (*domain) add_opset(&b, domain, 1);
+  wk_import_report r;
+  add_f32(&b, b.g, "c", 4, dims, values);
+  add_input(&b, b.g, "x", ELEM_F32, !strcmp(op, "MultiHeadAttention") ? "1 4 8" : "1 1 4 4");
+  Onnx__NodeProto *n = add_node(&b, b.g, op, in, "y");
+  n->domain = text(&b, domain);
+  if (!strcmp(op, "MultiHeadAttention")) set_int(&b, n, "num_heads", 2);
+  if (!strcmp(op, "BiasSoftmax")) set_int(&b, n, "axis", 3);
+  if (!strcmp(op, "BiasSoftmax")) set_int(&b, n, "is_inner_broadcast", 0);
+  add_output(&b, b.g, "y", ELEM_F32);
+  wk_module *m = import_for(&b, WK_FOR_TRAINING, &r);
+  wk_weight_names names = {0};
+  wk_step_weights(m, &r, &names);
+  assert_string_equal(constant(&r, "c"), want);
+  wk_vec_free(&names);
+  wk_import_report_free(&r);
+  wk_module_free(m);
+}
+
+static void test_biases(void **state) {
+  (void)state;
+  static const float far[16] = {0, -1e4f, -1e4f, -1e4f, 0, 0, -1e4f, -1e4f,
+                                0, 0, 0, -1e4f, 0, 0, 0, 0};
+  static const struct { const char *domain, *op, *in; } ops[] = {
+      {"", "Attention", "x x x c"},
+      {"com.microsoft", "MultiHeadAttention", "x x x - - c"},
+      {"com.microsoft", "BiasSoftmax", "x c"}};
+  for (size_t i = 0; i < WK_COUNTOF(ops); i++) {
+    check_bias(ops[i].domain, ops[i].op, ops[i].in, some, "");
+    check_bias(ops[i].domain, ops[i].op, ops[i].in, far, "a mask");
+  }
+}
+
 /* ---- contents and uses ----------------------------------------------------------------------- */
 
 /* The constants of a graph, all of them weights; what c is. */
@@ -318,11 +356,15 @@ static void test_masks(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_operands),
-                                     cmocka_unit_test(test_bodies), cmocka_unit_test(test_contents),
-                                     cmocka_unit_test(test_uses),
-                                     cmocka_unit_test(test_normalisations),
-                                     cmocka_unit_test(test_masks),
-                                     cmocka_unit_test(test_classes)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_operands),
+      cmocka_unit_test(test_bodies),
+      cmocka_unit_test(test_biases),
+      cmocka_unit_test(test_contents),
+      cmocka_unit_test(test_uses),
+      cmocka_unit_test(test_normalisations),
+      cmocka_unit_test(test_masks),
+      cmocka_unit_test(test_classes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
