@@ -52,29 +52,67 @@ static const char *if_triangle(const wk_value *v) {
   return is_triangle(v, false) || is_triangle(v, true) ? "a mask" : NULL;
 }
 
-/* Squares of a's and b's elements have one sum everywhere, and a is more than signs of a number. */
-static bool are_circles(const wk_value *a, int64_t a_step, int64_t a_first, const wk_value *b,
-                        int64_t b_first, int64_t width, int64_t n) {
-  double sum = 0;
-  bool varies = false;
-  for (int64_t i = 0; i < n; i++) {
-    int64_t at = width ? i / width * 2 * width + i % width : i * a_step;
-    double x = element(a, at + a_first), y = element(b, at + b_first), s = x * x + y * y;
-    if (i == 0) sum = s;
-    varies = varies || fabs(fabs(x) - fabs(element(a, a_first))) > 0.01 * sqrt(sum);
-    if (!(fabs(s - sum) <= 0.01 * sum) || sum == 0) return false;
+/* Where the pairs of a row are: of a from the first element, of b from an offset on; the last
+ * columns may be there to fill up. */
+typedef struct {
+  int64_t columns, pairs, step, offset, filled;
+} pairing;
+
+static bool is_empty(const wk_value *v, int64_t first, int64_t step, int64_t n) {
+  for (int64_t i = 0; i < n; i++)
+    if (element(v, first + i * step) != 0) return false;
+  return true;
+}
+
+/* What is seen of pairs: the sum of squares, 0 before the first; how the first of them differ. */
+typedef struct {
+  double sum, first;
+  bool varies, is_between;
+} circles;
+
+static bool is_circle(circles *c, double x, double y) {
+  double s = x * x + y * y;
+  if (c->sum == 0) *c = (circles){.sum = s, .first = fabs(x)};
+  c->varies = c->varies || fabs(fabs(x) - c->first) > 0.01 * sqrt(c->sum);
+  c->is_between = c->is_between || (x * x > 0.0004 * s && x * x < 0.96 * s);
+  return c->sum != 0 && fabs(s - c->sum) <= 0.01 * c->sum;
+}
+
+/* Squares of a's and b's elements have one sum everywhere but in rows of zeros, as one for padding
+ * is, and a is neither one number with signs nor ones and zeros. */
+static bool are_circles(const wk_value *a, const wk_value *b, pairing p) {
+  circles c = {0};
+  int64_t rows = wk_type_count(&a->type) / p.columns, left_out = 0;
+  for (int64_t row = 0; row < rows; row++) {
+    int64_t at = row * p.columns;
+    if (is_empty(a, at, 1, p.columns) && is_empty(b, at, 1, p.columns)) {
+      left_out++;
+      continue;
+    }
+    for (int64_t i = 0; i < p.pairs; i++) {
+      int64_t column = p.offset + i * p.step;
+      if (column < p.columns - p.filled &&
+          !is_circle(&c, element(a, at + i * p.step), element(b, at + column)))
+        return false;
+    }
   }
-  return varies;
+  return c.varies && c.is_between && 2 * left_out < rows;
 }
 
 /* Sines and cosines in one table, by turns or half and half along the last axis. */
 static const char *if_circles(const wk_value *v) {
   const wk_type *t = &v->type;
-  int64_t n = wk_type_count(t), last = t->dims[t->rank - 1];
-  if (last % 2 || n < 8) return NULL;
-  return are_circles(v, 2, 0, v, 1, 0, n / 2) || are_circles(v, 1, 0, v, last / 2, last / 2, n / 2)
-             ? "a table of sines"
-             : NULL;
+  int64_t n = wk_type_count(t), last = t->dims[t->rank - 1], filled = 0;
+  if (n < 8) return NULL;
+  while (filled < last && is_empty(v, last - 1 - filled, last, n / last)) filled++;
+  if (4 * filled > last) return NULL;
+  for (int64_t width = last; width >= last - filled; width--) {
+    int64_t half = width / 2;
+    if (width % 2 == 0 && (are_circles(v, v, (pairing){last, half, 2, 1, filled}) ||
+                           are_circles(v, v, (pairing){last, half, 1, half, filled})))
+      return "a table of sines";
+  }
+  return NULL;
 }
 
 static const char *(*const by_contents[])(const wk_value *) = {if_not_finite, if_mask, if_triangle,
@@ -104,12 +142,12 @@ static void say_by_contents(wk_finder *f, size_t i) {
     const char *what = by_contents[k](a);
     if (what) wk_finder_say(f, (wk_value_id)i, what);
   }
-  int64_t n = wk_type_count(&a->type);
+  int64_t n = wk_type_count(&a->type), last = a->type.dims[a->type.rank - 1];
+  const pairing all = {last, last, 1, 0, 0};
   for (size_t k = 0; n >= 4 && k < f->g->values.n; k++) { /* cosines, whose sines are b */
     const wk_value *b = wk_val(f->g, (wk_value_id)k);
     if (k == i || f->weight[k] == WK_NONE || b->kind != WK_VALUE_CONSTANT ||
-        !wk_type_equal(&a->type, &b->type) || !are_circles(a, 1, 0, b, 0, 0, n) ||
-        !are_circles(b, 1, 0, a, 0, 0, n))
+        !wk_type_equal(&a->type, &b->type) || !are_circles(a, b, all) || !are_circles(b, a, all))
       continue;
     wk_finder_say(f, (wk_value_id)i, "a table of sines");
     wk_finder_say(f, (wk_value_id)k, "a table of sines");

@@ -209,6 +209,25 @@ static void test_contents(void **state) {
   check_graph("%x: f32[8]) {\n%c = constant f32[8] {" COSINES "}\n"
               "%s = constant f32[8] {" SINES "}\n%n = neg(%x)\n%a = mul(%x, %c)\n"
               "%b = mul(%n, %s)\n%y = add(%a, %b)\noutput %y", "a table of sines");
+  /* a row for padding, a column that fills up */
+  check_graph("%x: f32[5,4]) {\n%c = constant f32[5,4] {0, 0, 0, 0, 0, 1, 0.84147, 0.5403, "
+              "0.9093, -0.41615, 0.14112, -0.98999, -0.7568, -0.65364, -0.95892, 0.28366, "
+              "-0.27942, 0.96017, 0.65699, 0.7539}\n%y = add(%x, %c)\noutput %y",
+              "a table of sines");
+  check_graph("%x: f32[3,5]) {\n%c = constant f32[3,5] {0, 0.84147, 1, 0.5403, 0, 0.9093, 0.14112, "
+              "-0.41615, -0.98999, 0, -0.7568, -0.95892, -0.65364, 0.28366, 0}\n%y = add(%x, %c)\n"
+              "output %y", "a table of sines");
+  check_graph("%x: f32[3,6]) {\n%c = constant f32[3,6] {0, 0.84147, 0.3, 1, 0.5403, 0, 0.9093, "
+              "0.14112, 0.5, -0.41615, -0.98999, 0, -0.7568, -0.95892, 0.7, -0.65364, 0.28366, 0}\n"
+              "%y = add(%x, %c)\noutput %y", "a table of sines");
+  check_graph("%x: f32[5,4]) {\n%c = constant f32[5,4] {0, 0, 0, 0, 0, 1, 0.84147, 0.7403, "
+              "0.9093, -0.41615, 0.14112, -0.98999, -0.7568, -0.65364, -0.95892, 0.28366, "
+              "-0.27942, 0.96017, 0.65699, 0.7539}\n%y = add(%x, %c)\noutput %y", "");
+  check_graph("%x: f32[3,4]) {\n%c = constant f32[3,4] {0, 0, 0, 0, 0, 0, 0, 0, 0.3, 0.2, 0.1, "
+              "0.5}\n%y = add(%x, %c)\noutput %y", "");
+  /* blocks on the diagonal */
+  check_graph("%x: f32[4,4]) {\n%c = constant f32[4,4] {1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0, "
+              "1, 1}\n%y = add(%x, %c)\noutput %y", "");
   check_graph("%x: f32[4]) {\n%c = constant f32[4] {1, 1, 1, 1}\n%s = constant f32[4] {0, 0, 0, 0}"
               "\n%h = tanh(%x)\n%a = mul(%h, %c)\n%y = add(%a, %s)\noutput %y", "");
 }
