@@ -128,7 +128,9 @@ static bool narrow(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   in[2] = bias;
   if (in[0] == WK_NONE || in[1] == WK_NONE) return false;
   uint32_t n_in = n->n_in > 2 ? n->n_in : bias == WK_NONE ? 2 : 3;
-  return wk_rewrite_replace(r, n->out[0], wk_rewrite_add(r, n->op, attrs, n_in, in));
+  wk_node made = *n;
+  made.counted.pieces = (uint8_t)x.pieces;
+  return wk_rewrite_replace(r, n->out[0], wk_rewrite_like(r, &made, attrs, n_in, in));
 }
 
 static wk_status narrow_graph(wk_graph *g, wk_pass_ctx *c) { return wk_rewrite_run(g, c, narrow); }

@@ -44,10 +44,17 @@ typedef struct {
   bool is_trainable;   /* a variable of floats that training changes */
 } wk_value;
 
+/* How a contraction that a target made of something else counts: see wk_node_model_macs. */
+typedef struct {
+  uint8_t pieces;  /* summands that each product of the model became; 0: it is the model's own */
+  bool only_moves; /* it stands for an operator that multiplies nothing */
+} wk_counted;
+
 typedef struct {
   wk_op op;
   bool dead;
   bool again;           /* computes on purpose what another node does: they are never merged */
+  wk_counted counted;
   const char *name;
   void *attrs;          /* wk_attr_<op>, never NULL */
   uint32_t n_in, n_out, n_bodies;
@@ -240,6 +247,8 @@ wk_status wk_infer_node(const wk_infer *i) WK_MUST_CHECK;
 
 /* Multiply-accumulates of a node (contractions), 0 for others. */
 int64_t wk_node_macs(const wk_graph *g, const wk_node *n);
+/* Those of them that the model has: what a target adds to suit its hardware does not count. */
+int64_t wk_node_model_macs(const wk_graph *g, const wk_node *n);
 /* The definition of an elementwise node as an expression over its inputs, dtypes as they stand. */
 wk_status wk_node_expr(const wk_graph *g, const wk_node *n, wk_arena *a,
                        wk_expr **out) WK_MUST_CHECK;

@@ -71,6 +71,12 @@ int64_t wk_node_macs(const wk_graph *g, const wk_node *n) {
   return contraction(n->op, extent_of(y), extent_of(x), extent_of(type_of(g, n->in[1])));
 }
 
+int64_t wk_node_model_macs(const wk_graph *g, const wk_node *n) {
+  int64_t macs = wk_node_macs(g, n), pieces = n->counted.pieces;
+  if (n->counted.only_moves) return 0;
+  return pieces > 1 ? macs / pieces : macs;
+}
+
 static extent shown(const wk_view *v) { return (extent){v->dims, v->rank}; }
 
 int64_t wk_inst_macs(const wk_inst *i) {

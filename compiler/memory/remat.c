@@ -116,6 +116,7 @@ static wk_status copy_chain(const chain *c, wk_value_id *now) {
     WK_TRY(wk_graph_add(g, &d, out));
     wk_node *copy = &g->nodes.data[g->nodes.n - 1];
     copy->again = true;
+    copy->counted = n.counted;
     copy->predicate = n.predicate == WK_NONE ? WK_NONE : now[n.predicate];
     for (uint32_t i = 0; i < n.n_out; i++) {
       if (n.out[i] == WK_NONE) continue;

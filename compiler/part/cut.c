@@ -75,7 +75,7 @@ static void count(wk_part *part) {
   for (size_t k = 0; k < m->graphs.n; k++) {
     const wk_graph *g = m->graphs.data[k];
     part->nodes += (int64_t)g->nodes.n;
-    for (size_t i = 0; i < g->nodes.n; i++) part->macs += wk_node_macs(g, &g->nodes.data[i]);
+    for (size_t i = 0; i < g->nodes.n; i++) part->macs += wk_node_model_macs(g, &g->nodes.data[i]);
   }
   const wk_graph *g = m->main;
   for (size_t i = 0; i < g->inputs.n; i++)

@@ -75,7 +75,7 @@ static bool fuse(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   if (real) *real = grown(r->arena, *real, amounts);
   wk_value_id *in = wk_arena_memdup(r->c->scratch, n->in, n->n_in * sizeof *in);
   in[0] = pad->in[0];
-  return wk_rewrite_replace(r, n->out[0], wk_rewrite_add(r, n->op, attrs, n->n_in, in));
+  return wk_rewrite_replace(r, n->out[0], wk_rewrite_like(r, n, attrs, n->n_in, in));
 }
 
 wk_status wk_pass_fuse_pad(wk_graph *g, wk_pass_ctx *c) { return wk_rewrite_run(g, c, fuse); }

@@ -42,8 +42,7 @@ static wk_value_id product_without_reshapes(wk_rewrite *r, const wk_node *n) {
       !differ_in_leading_ones(y, wk_type_of(r, n->in[0])))
     return WK_NONE;
   const wk_value_id in[] = {inner->in[0], p->in[1], p->n_in > 2 ? p->in[2] : WK_NONE};
-  return wk_rewrite_add(r, WK_OP_MATMUL, wk_attrs_clone(r->arena, WK_OP_MATMUL, p->attrs), p->n_in,
-                        in);
+  return wk_rewrite_like(r, p, wk_attrs_clone(r->arena, WK_OP_MATMUL, p->attrs), p->n_in, in);
 }
 
 static bool reshape(wk_rewrite *r, const wk_node *n) {

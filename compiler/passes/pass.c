@@ -31,5 +31,7 @@ wk_status wk_add_like(wk_graph *g, const wk_node *like, wk_op op, void *attrs,
                       const wk_value_id *in, uint32_t n_in, wk_value_id *out) {
   wk_node_desc d = {
       .op = op, .name = like->name, .attrs = attrs, .in = in, .n_in = n_in, .n_out = 1};
-  return wk_graph_add(g, &d, out);
+  WK_TRY(wk_graph_add(g, &d, out));
+  if (op == like->op) g->nodes.data[g->nodes.n - 1].counted = like->counted;
+  return NULL;
 }

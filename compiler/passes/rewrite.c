@@ -149,6 +149,14 @@ wk_value_id wk_rewrite_add(wk_rewrite *r, wk_op op, void *attrs, uint32_t n_in,
   return out;
 }
 
+wk_value_id wk_rewrite_like(wk_rewrite *r, const wk_node *like, void *attrs, uint32_t n_in,
+                            const wk_value_id *in) {
+  const wk_counted counted = like->counted; /* adding a node moves the array */
+  wk_value_id y = wk_rewrite_add(r, like->op, attrs, n_in, in);
+  if (y != WK_NONE) wk_nod(r->g, wk_val(r->g, y)->node)->counted = counted;
+  return y;
+}
+
 wk_value_id wk_rewrite_1(wk_rewrite *r, wk_op op, void *attrs, wk_value_id x) {
   return wk_rewrite_add(r, op, attrs, 1, &x);
 }

@@ -50,6 +50,9 @@ bool wk_is_splat(const wk_rewrite *r, wk_value_id v, double want);
 /* ---- building: after a failure these return WK_NONE ------------------------------------------ */
 wk_value_id wk_rewrite_add(wk_rewrite *r, wk_op op, void *attrs, uint32_t n_in,
                            const wk_value_id *in);
+/* As `like`, but for attributes and inputs: the same operator, which counts as it does. */
+wk_value_id wk_rewrite_like(wk_rewrite *r, const wk_node *like, void *attrs, uint32_t n_in,
+                            const wk_value_id *in);
 wk_value_id wk_rewrite_1(wk_rewrite *r, wk_op op, void *attrs, wk_value_id x);
 wk_value_id wk_rewrite_2(wk_rewrite *r, wk_op op, void *attrs, wk_value_id x, wk_value_id y);
 wk_value_id wk_rewrite_scalar(wk_rewrite *r, wk_dtype t, double v);

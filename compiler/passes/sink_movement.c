@@ -284,7 +284,7 @@ static void build_node(region *g, uint32_t i) {
     if (in[k] == WK_NONE && n.in[k] != WK_NONE) return;
   }
   g->r->name = n.name;
-  g->node[i].made = wk_rewrite_add(g->r, n.op, moved_attrs(g, &n), n.n_in, in);
+  g->node[i].made = wk_rewrite_like(g->r, &n, moved_attrs(g, &n), n.n_in, in);
 }
 
 /* The value that takes the place of the region's result, in the moved shape. */

@@ -24,6 +24,7 @@
 
 static char folder[] = "/tmp/wick-accel-shares-XXXXXX", machine_file[64], package_file[64];
 static int64_t layers_seen, hidden_seen, runs_seen, macs_compiled, macs_shown;
+static int64_t macs_of_parts; /* of all targets */
 
 /* ---- a report -------------------------------------------------------------------------------- */
 
@@ -137,10 +138,18 @@ static void run_parts(const char *what) {
 }
 
 static void count_macs(const wk_parts *parts) {
-  macs_compiled = 0;
-  for (size_t i = 0; i < parts->parts.n; i++)
+  macs_compiled = macs_of_parts = 0;
+  for (size_t i = 0; i < parts->parts.n; i++) {
+    macs_of_parts += parts->parts.data[i].macs;
     if (!strcmp(parts->parts.data[i].instance->target->name, "accel"))
       macs_compiled += parts->parts.data[i].macs;
+  }
+}
+
+static int64_t macs_of_model(const wk_module *m) {
+  int64_t n = 0;
+  for (size_t i = 0; i < m->main->nodes.n; i++) n += wk_node_macs(m->main, &m->main->nodes.data[i]);
+  return n;
 }
 
 /* What the nodes multiply is what the layers do: neither padding nor pieces of an operator change
@@ -181,6 +190,15 @@ static void random_networks(void **state) {
 #define CONV(y, x, w, pads, more, type)                                                            \
   "  %w" y " = constant i8[" w "] splat(3)\n  %" y " = conv(%" x ", %w" y ") {strides=[1,1], "     \
   "pads=[" pads "], dilations=[1,1]" more ", epilogue=\"" Q "\"} : i8[" type "]\n"
+/* Weights of u8 and x, less their zero points. */
+#define WIDENED(x, type, w, values)                                                                \
+  "  %w = constant i16[" w "] " values "\n  %wide = map(%" x                                       \
+  ") {body=\"sub(i16(%0), 3i16)\"} : i16[" type "]\n"
+#define U8_CONV "strides=[1,1], pads=[1,1,1,1], dilations=[1,1]"
+#define SHUFFLE(y, x)                                                                              \
+  "  %1" y " = reshape(%" x ") {shape=[1,4,8,5,5]} : i8[1,4,8,5,5]\n"                              \
+  "  %2" y " = transpose(%1" y ") {perm=[0,2,1,3,4]} : i8[1,8,4,5,5]\n"                            \
+  "  %" y " = reshape(%2" y ") {shape=[1,32,5,5]} : i8[1,32,5,5]\n"
 #define POOL(y, x, type)                                                                           \
   "  %" y " = max_pool(%" x ") {kernel=[3,3], strides=[1,1], pads=[1,1,1,1], dilations=[1,1]} : "  \
   "i8[" type "]\n"
@@ -211,10 +229,22 @@ static const struct {
      CONV("y", "b", "24,96,1,1", "0,0,0,0", "", "1,24,14,14")},
     {"more channels than there is room for", "(%x: i8[1,100,3,400]) {\n"
      CONV("y", "x", "100,1,3,3", "1,1,1,1", ", group=100", "1,100,3,400")},
+    {"weights that take two pieces", "(%x: u8[1,32,5,5]) {\n"
+     WIDENED("x", "1,32,5,5", "8,32,3,3", "splat(200)")
+     "  %y = conv(%wide, %w) {" U8_CONV ", epilogue=\"" Q "\"} : i8[1,8,5,5]\n"},
+    {"weights that take three, of few channels", "(%x: u8[1,3,5,5]) {\n"
+     WIDENED("x", "1,3,5,5", "8,3,3,3", "splat(255)")
+     "  %y = conv(%wide, %w) {" U8_CONV ", epilogue=\"" Q "\"} : i8[1,8,5,5]\n"},
+    {"a matrix of two pieces, rescaled behind it", "(%x: u8[4,64]) {\n"
+     WIDENED("x", "4,64", "64,20", "splat(-255)")
+     "  %s = matmul(%wide, %w) : i32[4,20]\n  %y = map(%s) {body=\"" Q "\"} : i8[4,20]\n"},
+    {"channels that move", "(%x: i8[1,32,5,5]) {\n" SHUFFLE("s", "x")
+     CONV("y", "s", "32,32,1,1", "0,0,0,0", "", "1,32,5,5")},
     {"of two tensors", "(%x: i8[2,40,24], %z: i8[2,24,17]) {\n"
      "  %y = integer_matmul(%x, %z) {epilogue=\"" Q "\"} : i8[2,40,17]\n"},
 };
 
+/* Nor do more multiplications for weights that the machine does not have, or channels that move. */
 static void layers_of_every_kind(void **state) {
   static const char *const machines[] = {"accel:tiny", "accel:base", "accel:wide"};
   (void)state;
@@ -225,7 +255,11 @@ static void layers_of_every_kind(void **state) {
       wk_str_printf(&text, "module \"t\" {\ngraph @main%s  output %%y\n}\n}\n", small[i].graph);
       wk_status s = wk_module_parse(text.s, "t", &m);
       if (s) fail_msg("%s: %s: %s", small[i].what, s->place ? s->place : "", s->message);
+      int64_t macs = macs_of_model(m);
       compile_and_run(small[i].what, m, &(wk_target_args){.target = machines[k]});
+      if (macs_of_parts != macs || macs_shown != macs)
+        fail_msg("%s: %lld multiplications of %lld, the model's %lld", small[i].what,
+                 (long long)macs_shown, (long long)macs_of_parts, (long long)macs);
       wk_str_free(&text);
     }
 }

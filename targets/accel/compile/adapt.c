@@ -67,8 +67,10 @@ static bool convolve(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   a->epilogue = identity(r, wk_type_of(r, s.x)->dtype);
   r->name = n->name;
   wk_value_id w = ones(r, &s, rank);
+  const wk_node made = {.op = WK_OP_CONV, .counted = {.only_moves = true}};
   return w != WK_NONE &&
-         wk_rewrite_replace(r, n->out[0], wk_rewrite_2(r, WK_OP_CONV, a, s.x, w));
+         wk_rewrite_replace(r, n->out[0],
+                            wk_rewrite_like(r, &made, a, 2, (wk_value_id[]){s.x, w}));
 }
 
 static wk_status convolve_all(wk_graph *g, wk_pass_ctx *c) {

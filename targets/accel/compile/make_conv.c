@@ -326,7 +326,7 @@ bool wk_accel_make_conv(wk_accel_making *k, const wk_expr *epilogue) {
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_CONV);
   set_window(&op, &c);
   op.a_zero = a->pad_value & 255;
-  op.macs = wk_node_macs(k->g, nd);
+  op.macs = wk_node_model_macs(k->g, nd);
   y = wk_accel_result(k, nd->out[0]);
   if (!wk_accel_image(k, &y, &op.out)) return false;
   if (!(x.lane < 0 && x.rank == 4 ? set_packed(k, &op, &x)
@@ -396,7 +396,7 @@ bool wk_accel_make_matmul(wk_accel_making *k, const wk_expr *epilogue) {
   if (!wk_accel_requant_of(k, epilogue, 3, 0, bias, &r)) return false;
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_CONV);
   weights w = {wk_val(k->g, nd->in[1]), 0, 0, 0, 0, 0};
-  op.macs = wk_node_macs(k->g, nd);
+  op.macs = wk_node_model_macs(k->g, nd);
   y = wk_accel_result(k, nd->out[0]);
   if (!wk_accel_rows(k, &y, &op.out)) return false;
   if (!rows_or_flat(k, nd->in[0], &op, &w)) return false;
@@ -484,7 +484,7 @@ bool wk_accel_make_conv_transpose(wk_accel_making *k, const wk_expr *epilogue) {
       !wk_accel_operand_of(k, nd->in[0], &x))
     return false;
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_CONV);
-  op.macs = wk_node_macs(k->g, nd) / (stride[0] * stride[1]);
+  op.macs = wk_node_model_macs(k->g, nd) / (stride[0] * stride[1]);
   y = wk_accel_result(k, nd->out[0]);
   if (!wk_accel_image(k, &y, &op.out) || !wk_accel_image(k, &x, &op.a) ||
       !are_sizes_fine(k, &op.a, &op.out))

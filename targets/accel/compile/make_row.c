@@ -127,7 +127,7 @@ bool wk_accel_make_integer_matmul(wk_accel_making *k, const wk_expr *epilogue) {
   if (op.a.o != op.out.o) return wk_accel_refuse(k, "a stack of matrices that is broadcast");
   op.a_zero = a->a_zero & 255, op.b_zero = a->b_zero & 255;
   op.b_u8 = type_of(k, nd->in[1]) == WK_U8;
-  op.macs = wk_node_macs(k->g, nd);
+  op.macs = wk_node_model_macs(k->g, nd);
   op.one_const = true;
   op.record_bytes = op.const_bytes = wk_accel_record_bytes(n, n);
   uint8_t *at = wk_arena_alloc(k->net->arena, (size_t)op.record_bytes);
