@@ -179,10 +179,10 @@ static wk_status check_effect(const wk_sim_opts *o, int user) {
 /* ---- run ------------------------------------------------------------------------------------- */
 
 /* What is written overwrites neither what was read nor something else that is written. */
-static wk_status check_paths(const wk_sim_opts *o, const char *stream) {
+static wk_status check_paths(const wk_sim_opts *o, const char *kind, const char *path) {
   wk_arena *a = wk_arena_new();
   wk_paths paths = {0};
-  wk_paths_read(&paths, "the stream", stream);
+  wk_paths_read(&paths, kind, path);
   wk_paths_read(&paths, "--machine", o->machine);
   wk_binding_paths(&paths, &o->binding);
   for (size_t i = 0; i < o->dump.n; i++) {
@@ -199,15 +199,6 @@ static wk_status check_paths(const wk_sim_opts *o, const char *stream) {
   wk_status s = wk_paths_check(&paths);
   wk_arena_free(a);
   return s;
-}
-
-static wk_status build_only(const wk_sim_opts *o) {
-  const wk_sim_model *model;
-  wk_machine m;
-  WK_TRY(wk_sim_choose_machine(o, NULL, &m));
-  WK_TRY(wk_sim_open_model(o, &m, &model));
-  printf("the %s RTL model of machine %s is ready\n", model->build, m.name);
-  return NULL;
 }
 
 static wk_status simulate(const wk_sim_opts *o, const wk_stream *s) {
@@ -231,13 +222,17 @@ static const char *model_option(const wk_sim_opts *o) {
 }
 
 /* What only packages have, and models. */
+static const char *package_option(const wk_sim_opts *o) {
+  return o->input.n                      ? "--input"
+         : o->random != WK_SIM_UNSET     ? "--random"
+         : o->entry                      ? "--entry"
+         : o->part != WK_ACCEL_ALL_PARTS ? "--part"
+         : o->csv                        ? "--csv"
+                                         : NULL;
+}
+
 static wk_status check_stream_options(const wk_sim_opts *o) {
-  const char *option = o->input.n                        ? "--input"
-                       : o->random != WK_SIM_UNSET       ? "--random"
-                       : o->entry                        ? "--entry"
-                       : o->part != WK_ACCEL_ALL_PARTS   ? "--part"
-                       : o->csv                          ? "--csv"
-                                                         : NULL;
+  const char *option = package_option(o);
   return option ? wk_error(WK_USAGE, "%s is for packages; this is a stream", option) : NULL;
 }
 
@@ -258,6 +253,18 @@ static wk_status run_package(const wk_sim_opts *o, const char *path) {
   return wk_sim_record_close(record, wk_sim_package(o, path, path, record));
 }
 
+static wk_status build_only(const wk_sim_opts *o) {
+  const wk_sim_model *model;
+  wk_machine m;
+  const char *option = model_option(o) ? model_option(o) : package_option(o);
+  if (option) return refuse(option, RUN, BUILD);
+  WK_TRY(check_paths(o, NULL, NULL));
+  WK_TRY(wk_sim_choose_machine(o, NULL, &m));
+  WK_TRY(wk_sim_open_model(o, &m, &model));
+  printf("the %s RTL model of machine %s is ready\n", model->build, m.name);
+  return NULL;
+}
+
 static wk_status run(const void *options_, const wk_strings *args) {
   const wk_sim_opts *o = options_;
   wk_file f;
@@ -267,11 +274,11 @@ static wk_status run(const void *options_, const wk_strings *args) {
   if (o->build) return build_only(o);
   if (args->n == 0) return wk_error(WK_USAGE, "which stream? (wick sim STREAM.s)");
   const char *path = args->data[0];
-  WK_TRY(check_paths(o, path));
   WK_TRY(wk_file_map(path, &f));
-  bool is_package = wk_is_package(&f);
+  bool is_package = wk_is_package(&f), is_model = !is_package && wk_is_model_name(path);
   wk_file_unmap(&f);
-  if (!is_package && wk_is_model_name(path)) return wk_sim_model_file(o, path);
+  WK_TRY(check_paths(o, is_package ? "the package" : is_model ? "the model" : "the stream", path));
+  if (is_model) return wk_sim_model_file(o, path);
   const char *option = model_option(o);
   if (option)
     return wk_error_at(WK_USAGE, path, "%s is for models; this is a %s", option,

@@ -148,7 +148,8 @@ const char *wk_sim_layer_op(const wk_sim_part *p, uint32_t operator);
 void wk_sim_print(FILE *f, const wk_sim_shown *x);           /* summary and queues */
 void wk_sim_print_marks(FILE *f, const wk_sim_shown *x);     /* rows between MARKs */
 void wk_sim_print_layers(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l);
-/* Rows for --csv, behind a heading where b is empty. x: as for wk_sim_layers_of. */
+/* For --csv: the heading where b is empty; and rows behind it. x: as for wk_sim_layers_of. */
+void wk_sim_add_csv_heading(wk_str *b);
 void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x);
 void wk_sim_print_costs(FILE *f, const wk_sim_shown *x);     /* commands, one a line */
 void wk_sim_print_outputs(FILE *f, const wk_sim_shown *x);   /* regions marked as results */

@@ -201,12 +201,16 @@ static void add_ratio(wk_str *b, double v) {
   wk_str_add(b, ",");
 }
 
-void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x) {
-  wk_sim_layers layers = wk_sim_layers_of(x);
+void wk_sim_add_csv_heading(wk_str *b) {
   if (!b->n)
     wk_str_add(b, "part,operator,layer,op,cycles,predicted,share,utilisation,mapping,activity,"
                   "overlap,exposed,macs,ex,drain,ve,read,written,compulsory,bound,"
                   "compulsory_bound,hidden,efficiency,limit\n");
+}
+
+void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x) {
+  wk_sim_layers layers = wk_sim_layers_of(x);
+  wk_sim_add_csv_heading(b);
   for (uint32_t i = 0; i <= layers.n; i++) {
     const wk_sim_layer *l = &layers.list[i];
     wk_sim_ratios r = wk_sim_ratios_of(x->machine, l, layers.total.cycles);

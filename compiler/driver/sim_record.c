@@ -188,11 +188,13 @@ static wk_status write_page(const wk_sim_record *r) {
   return s;
 }
 
-static wk_status write_all(const wk_sim_record *r) {
+static wk_status write_all(wk_sim_record *r) {
   if (r->o->json) WK_TRY(write_runs(r));
   if (r->o->html) WK_TRY(write_page(r));
   if (r->o->trace) WK_TRY(write_trace(r));
-  return r->o->csv ? wk_write_file(r->o->csv, r->csv.s, r->csv.n) : NULL;
+  if (!r->o->csv) return NULL;
+  wk_sim_add_csv_heading(&r->csv); /* of no rows, too: no part may have come to its end */
+  return wk_write_file(r->o->csv, r->csv.s, r->csv.n);
 }
 
 wk_status wk_sim_record_close(wk_sim_record *r, wk_status s) {

@@ -151,6 +151,13 @@ refuses 'inputs of streams' 2 'one.s: --input is for packages; this is a stream$
   "$wick" sim one.s --input x.npy
 refuses 'no time' 2 '--csv: the functional model has no time' \
   "$wick" sim two.wick --csv l.csv --model functional
+"$wick" sim two.wick --model timing --max-cycles 10 --csv short.csv >/dev/null 2>&1
+check 'it gives up' test $? = 1
+check 'columns of no rows' diff short.csv <(head -1 timing.csv)
+refuses 'the package itself' 2 '^wick: two.wick: --json would overwrite the package$' \
+  "$wick" sim two.wick --model timing --json two.wick
+refuses 'the model itself' 2 '^wick: net.onnx: --html would overwrite the model$' \
+  "$wick" sim net.onnx --model timing --html net.onnx
 refuses 'a race' 3 '^wick: race.wick:part0: command 1 \(ST\)' "$wick" sim race.wick
 refuses 'too little memory' 6 'the part needs [0-9]+ bytes of memory; machine tiny has 65536' \
   "$wick" sim large.wick --dram size=65536 --model timing

@@ -38,13 +38,20 @@ for option in '--timeout 9' '--timeout 0' --stalls --random-reset '--seed 3' '--
   done
 done
 for option in '--dram latency=3' '--max-cycles 9' '--timeout 9' '--seed 3' --stalls --random-reset \
-  --unchecked --unverified --commands '--dump y=y.bin' '--json j' '--trace t.json'; do
+  --unchecked --unverified --commands '--dump y=y.bin' '--json j' '--trace t.json' '--csv c' \
+  '--html h' --causes --with-modes '--input x.npy' '--random 2' '--entry e' '--part 0' \
+  '--prefetch off' '--effort 1' '--quantize-random 1' '--bind N=1'; do
   # shellcheck disable=SC2086
   refuses "$option where nothing runs" 2 "^wick: ${option%% *} has no effect with --build$" \
     env WICK_CACHE="$PWD/cache" "$wick" sim --build --machine tiny $option
 done
 refuses 'a stream that is not run' 2 \
   '^wick: --build takes no stream; --machine names the machine$' "$wick" sim marks.s --build
+refuses 'a file that cannot be written' 5 '^wick: none/c.dat: cannot write: ' \
+  env WICK_CACHE="$PWD/cache" "$wick" sim --build --machine tiny --coverage none/c.dat
+echo 'scratchpad = 131072;' >own.cfg
+refuses 'the machine itself' 2 '^wick: own.cfg: --coverage would overwrite the file of --machine$' \
+  env WICK_CACHE="$PWD/cache" "$wick" sim --build --machine own.cfg --coverage own.cfg
 refuses 'a seed of nothing' 2 \
   '^wick: --seed has no effect without --stalls or --random-reset$' "$wick" sim marks.s --seed 0
 refuses 'a key that is none' 2 "unknown key 'latenzy'; did you mean 'latency'?" \
