@@ -328,7 +328,7 @@ twice 'zero point 129' "$more" 2 129 1
 twice 'zero point 128' '' 2 128 1
 twice 'i8' '' 3 0 1
 conv_of 2 120 4 >w.onnxtxt
-gives 'depthwise' 'conv: weights and input, less their zero points, have more than 8 bits: ' \
+gives 'depthwise' 'conv: weights, less their zero point, have more than 8 bits: ' \
   "$wick" ops --model w.onnxtxt --target accel
 "$wick" compile "$nets/int8/shuffled_qdq_u8/model.onnx" --target accel -q -o w.wick 2>note
 gives 'of a network' 'model.onnx: accel multiplies [0-9.]+ times as much as the model: ' cat note

@@ -23,6 +23,15 @@ typedef struct {
 #define CONV "strides=[1,1], pads=[0,0,0,0], dilations=[1,1]"
 #define CHANNELS "i8[1,8,4,4]"
 
+/* An input of u8 less its zero point, for weights that have lost theirs. */
+#define WIDENED(type)                                                                              \
+  "(%x: u8[" type "]) {\n  %wide = map(%x) {body=\"sub(i16(%0), 134i16)\"} : i16[" type "]\n"
+#define WIDE_WEIGHTS                                                                               \
+  "weights, less their zero point, have more than 8 bits: those of i8, or of u8 with zero point "  \
+  "128, have not"
+#define WIDE_INPUT                                                                                 \
+  "its input, less its zero point, has more than 8 bits: with zero point 0 it has not"
+
 /* Operators by themselves; each would be taken but for what the reason says. Without a reason it is
  * taken. */
 static const refusal nodes[] = {
@@ -38,6 +47,22 @@ static const refusal nodes[] = {
     {"a product with a stack of constant matrices",
      "(%x: i8[2,3,2]) {\n  %w = constant i8[2,2,2] {1, 2, 3, 4, 5, 6, 7, 8}\n"
      "  %y = matmul(%x, %w) {epilogue=\"" QUANTISED "\"} : i8[2,3,2]\n"},
+    {WIDE_WEIGHTS, WIDENED("1,2,4,4") "  %w = constant i16[2,1,1,1] {3, 128}\n"
+     "  %y = conv(%wide, %w) {" CONV ", group=2, epilogue=\"" QUANTISED "\"} : i8[1,2,4,4]\n"},
+    {WIDE_INPUT, WIDENED("1,2,4,4") "  %w = constant i16[2,1,1,1] {127, -128}\n"
+     "  %y = conv(%wide, %w) {" CONV ", group=2, epilogue=\"" QUANTISED "\"} : i8[1,2,4,4]\n"},
+    {WIDE_WEIGHTS, WIDENED("1,1,4,4") "  %w = constant i16[1,1,1,1] {-129}\n"
+     "  %y = conv_transpose(%wide, %w) {" CONV ", output_padding=[0,0], epilogue=\"" QUANTISED
+     "\"} : i8[1,1,4,4]\n"},
+    {WIDE_INPUT, WIDENED("1,1,4,4") "  %w = constant i16[1,1,1,1] {-128}\n"
+     "  %y = conv_transpose(%wide, %w) {" CONV ", output_padding=[0,0], epilogue=\"" QUANTISED
+     "\"} : i8[1,1,4,4]\n"},
+    {WIDE_WEIGHTS, WIDENED("2,3,2") "  %w = constant i16[2,2,2] {1, 2, 3, 4, 5, 6, 7, 200}\n"
+     "  %y = matmul(%wide, %w) {epilogue=\"" QUANTISED "\"} : i8[2,3,2]\n"},
+    {WIDE_INPUT, WIDENED("2,3,2") "  %w = constant i16[2,2,2] {1, 2, 3, 4, 5, 6, 7, 8}\n"
+     "  %y = matmul(%wide, %w) {epilogue=\"" QUANTISED "\"} : i8[2,3,2]\n"},
+    {"it computes on i16, the accelerator on i8 and u8",
+     "(%x: i16[2,2], %w: i16[2,2]) {\n  %y = matmul(%x, %w) : i32[2,2]\n"},
     {"a multiplier or shift that the drain does not have",
      "(%x: i8[1,1,4,4]) {\n  %w = constant i8[1,1,1,1] {3}\n"
      "  %y = conv(%x, %w) {" CONV ", epilogue=\"sat<i8>(rescale(%0, 16777216i64, 13i64))\"} : "

@@ -27,14 +27,25 @@ static bool are_weights_fine(wk_accel_making *k, wk_value_id v) {
   return true;
 }
 
+/* An input of 16 bits became one for weights that have more than 8 themselves, or as it lost its
+ * zero point. */
+static bool refuse_wide(wk_accel_making *k, const wk_value *w) {
+  for (int64_t i = 0, n = wk_type_count(&w->type); i < n; i++)
+    if (((const int16_t *)w->data)[i] < -128 || ((const int16_t *)w->data)[i] > 127)
+      return wk_accel_refuse(k, "weights, less their zero point, have more than 8 bits: those of "
+                                "i8, or of u8 with zero point 128, have not");
+  return wk_accel_refuse(k, "its input, less its zero point, has more than 8 bits: with zero point "
+                            "0 it has not");
+}
+
 static bool is_input_fine(wk_accel_making *k, wk_value_id v) {
   wk_dtype t = wk_val(k->g, v)->type.dtype;
-  if (t == WK_I16)
-    return wk_accel_refuse(k, "weights and input, less their zero points, have more than 8 bits: "
-                              "weights of i8, or of u8 with zero point 128, have not");
+  const wk_value *w = wk_val(k->g, k->node->in[1]);
+  if (t == WK_I16 && w->type.dtype == WK_I16 && wk_is_const(k->g, k->node->in[1]))
+    return refuse_wide(k, w);
   return wk_accel_is_8_bit(t) ||
-         wk_accel_refuse(k, "it computes on %s, the accelerator on i8 and u8: 'wick quantize' "
-                            "makes such a model", wk_dtype_name(t));
+         wk_accel_refuse(k, "it computes on %s, the accelerator on i8 and u8%s", wk_dtype_name(t),
+                         wk_dtype_is_float(t) ? ": 'wick quantize' makes such a model" : "");
 }
 
 /* ---- geometry -------------------------------------------------------------------------------- */
