@@ -101,7 +101,12 @@ static void count_module(const wk_module *m, wk_pipeline_report *r) {
   r->nodes = wk_module_nodes(m);
   for (size_t k = 0; k < m->graphs.n; k++) {
     const wk_graph *g = m->graphs.data[k];
-    for (size_t i = 0; i < g->nodes.n; i++) r->macs += wk_node_macs(g, &g->nodes.data[i]);
+    for (size_t i = 0; i < g->nodes.n; i++) {
+      const wk_node *n = &g->nodes.data[i];
+      int64_t macs = wk_node_macs(g, n);
+      r->macs += macs;
+      if (macs > 0 && wk_dtype_is_float(wk_val(g, n->in[0])->type.dtype)) r->float_macs += macs;
+    }
   }
   count_weights(m, r);
 }

@@ -30,6 +30,7 @@ typedef struct {
   WK_VEC(wk_step_record) steps;
   double seconds;
   int64_t nodes, macs;               /* of the graph in integers, bodies included once */
+  int64_t float_macs;                /* those of floats */
   int64_t weights;                   /* bytes of distinct constants then */
   int64_t instructions;              /* of the programs, bodies not counted */
   int64_t peak_in_model_order, peak_ordered; /* estimates of the largest part, bytes */

@@ -71,9 +71,9 @@ static const char *text_of(const char *path, const wk_pipeline_report *r, const 
                            uint32_t i, const wk_parts *p, wk_arena *a) {
   const char *name = t->list[i]->target->name;
   if (!t->list[i]->target->wants_integers) return NULL;
-  if (!p) return !r->n_integer && r->macs ? whole_text(path, name, a) : NULL;
+  if (!p) return !r->n_integer && r->float_macs ? whole_text(path, name, a) : NULL;
   share x = share_of(p, i);
-  bool is_idle = r->macs ? !x.has_products : !x.has_part && x.has_floats;
+  bool is_idle = r->macs ? !x.has_products && x.floats : !x.has_part && x.has_floats;
   if (!r->n_integer && is_idle) return whole_text(path, name, a);
   return x.floats ? rest_text(&x, name, a) : NULL;
 }
@@ -95,6 +95,23 @@ void wk_model_target_notes(wk_str *notes, const char *path, const wk_pipeline_re
   wk_arena_free(a);
 }
 
+/* Why the target has nothing: of the first product that it refused, else of the first operator. */
+static const char *refusal_text(const wk_parts *p, uint32_t i, const char *target, wk_arena *a) {
+  const wk_part_reason *first = NULL;
+  bool is_product = false;
+  for (size_t k = 0; k < p->reasons.n && !is_product; k++) {
+    const wk_part_reason *r = &p->reasons.data[k];
+    wk_op op;
+    if (r->refused != i) continue;
+    is_product = wk_op_from_name(r->op, strlen(r->op), &op) &&
+                 wk_op_get(op)->cls == WK_CLASS_CONTRACTION;
+    if (is_product || !first) first = r;
+  }
+  if (!first) return NULL;
+  return wk_arena_printf(a, "nothing of it runs on %s: %s: %s", target,
+                         *first->node ? first->node : first->op, first->reason);
+}
+
 wk_status wk_model_check_used(const char *path, const wk_pipeline_report *r, const wk_targets *t,
                               const wk_parts *p, const char *target) {
   uint32_t i = 0;
@@ -103,6 +120,7 @@ wk_status wk_model_check_used(const char *path, const wk_pipeline_report *r, con
     if (p->parts.data[k].target == i) return NULL;
   wk_arena *a = wk_arena_new();
   const char *text = i < t->n ? text_of(path, r, t, i, p, a) : NULL;
+  if (!text && i < t->n) text = refusal_text(p, i, target, a);
   if (!text)
     text = wk_arena_printf(a, "nothing of it runs on %s: 'wick ops --model %s --target %s' says "
                            "why", target, path, target);

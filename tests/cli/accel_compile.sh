@@ -369,10 +369,53 @@ small_models
 "$wick" compile relu.onnx --target accel -q -o relu.wick 2>note
 gives 'without a product' '^wick: relu.onnx: is a float model' cat note
 refuses 'integers that it lacks' 4 \
-  "^wick: ints.onnxtxt: nothing of it runs on accel: 'wick ops --model ints.onnxtxt --target " \
+  '^wick: ints.onnxtxt: nothing of it runs on accel: BitwiseNot_z: the result is i32$' \
   "$wick" sim ints.onnxtxt --model timing
 "$wick" compile ints.onnxtxt --target accel -q -o ints.wick 2>note
 check 'no float model' test ! -s note
+# product_of TYPE: of integers, beside a cast to floats
+product_of() {
+  local kind name type i
+  cat <<END
+ir_version: 8 opset_import { version: 18 }
+graph { name: "g"
+  node { name: "mm" input: "x" input: "x" output: "y" op_type: "MatMul" }
+  node { name: "cast" input: "x" output: "f" op_type: "Cast"
+    attribute { name: "to" type: INT i: 1 } }
+END
+  for i in "input x $1" "output y $1" 'output f 1'; do
+    read -r kind name type <<<"$i"
+    echo "  $kind { name: \"$name\" type { tensor_type { elem_type: $type shape {"
+    echo '    dim { dim_value: 4 } dim { dim_value: 4 } } } } }'
+  done
+  echo '}'
+}
+for type in 'i32 6' 'i64 7'; do
+  read -r name code <<<"$type"
+  product_of "$code" >mm.onnxtxt
+  refuses "a product of $name" 4 "^wick: mm.onnxtxt: nothing of it runs on accel: mm: it computes \
+on $name, the accelerator on i8 and u8$" "$wick" sim mm.onnxtxt --model timing
+  "$wick" compile mm.onnxtxt --target accel -q -o mm.wick 2>note
+  check "no float model, $name" test ! -s note
+  "$wick" compile mm.onnxtxt --target accel --no-host -q -o mm.wick 2>note
+  check "nobody has $name" grep -q "matmul: it computes on $name" note
+  check "which is no float" test "$(grep -c 'float model' note)" = 0
+done
+cat >stride.onnxtxt <<'END'
+ir_version: 8 opset_import { version: 18 }
+graph { name: "g"
+  node { name: "far" input: "x" input: "w" output: "y" op_type: "Conv"
+    attribute { name: "strides" type: INTS ints: 16 ints: 16 } }
+  initializer { name: "w" data_type: 1 dims: 1 dims: 1 dims: 1 dims: 1 float_data: 0.5 }
+  input { name: "x" type { tensor_type { elem_type: 1 shape {
+    dim { dim_value: 1 } dim { dim_value: 1 } dim { dim_value: 17 } dim { dim_value: 17 } } } } }
+  output { name: "y" type { tensor_type { elem_type: 1 shape {
+    dim { dim_value: 1 } dim { dim_value: 1 } dim { dim_value: 2 } dim { dim_value: 2 } } } } }
+}
+END
+refuses 'integers that it does not take' 4 \
+  '^wick: stride.onnxtxt: nothing of it runs on accel: far: a stride of 16 is more than 15$' \
+  "$wick" sim stride.onnxtxt --model timing --quantize-random 1
 rest='% of the multiply-accumulates are in floats, which accel leaves to others'
 for name in 'lstm_dynamic 82.7 LSTM_3' 'gru_qdq 78.2 GRU_3' 'unet_qlinear 5.2 ConvTranspose_13'; do
   read -r name share operator <<<"$name"
