@@ -15,9 +15,10 @@ typedef struct {
 
 typedef struct { uint32_t node, next; } visit;
 
-/* A name that a node makes, and another node, or whatever else is in scope. */
+/* A name that a node makes, and another node, or what has it already. */
 static wk_status stands_twice(const char *name, const Onnx__NodeProto *n,
-                              const Onnx__NodeProto *other, wk_arena *scratch) {
+                              const Onnx__NodeProto *other, const char *first,
+                              wk_arena *scratch) {
   const char *node = wk_onnx_node_name(scratch, n);
   if (n == other)
     return wk_error_at(WK_INPUT, name, "this name stands twice among the results of node '%s'",
@@ -26,8 +27,8 @@ static wk_status stands_twice(const char *name, const Onnx__NodeProto *n,
     return wk_error_at(WK_INPUT, name,
                        "this name stands twice: a result of node '%s', and of node '%s'",
                        wk_onnx_node_name(scratch, other), node);
-  return wk_error_at(WK_INPUT, name, "this name stands twice: an input or initializer of the "
-                     "graph, and a result of node '%s'", node);
+  return wk_error_at(WK_INPUT, name, "this name stands twice: %s, and a result of node '%s'", first,
+                     node);
 }
 
 static wk_status collect_makers(graph_deps *d, const wk_scope *s, Onnx__NodeProto *const *nodes,
@@ -38,8 +39,9 @@ static wk_status collect_makers(graph_deps *d, const wk_scope *s, Onnx__NodeProt
       const char *name = nodes[i]->output[k];
       if (!*name) continue;
       if (wk_map_get(d->makers, name, &other))
-        return stands_twice(name, nodes[i], nodes[other], scratch);
-      if (wk_scope_has(s, name)) return stands_twice(name, nodes[i], NULL, scratch);
+        return stands_twice(name, nodes[i], nodes[other], NULL, scratch);
+      if (wk_scope_has(s, name))
+        return stands_twice(name, nodes[i], NULL, "an input or initializer of the graph", scratch);
       wk_map_put(d->makers, name, (uint32_t)i);
     }
   }
@@ -73,12 +75,42 @@ static bool reads_itself(const Onnx__NodeProto *n) {
   return false;
 }
 
-static wk_status cycle(const Onnx__NodeProto *n) {
-  const char *name = n->name && *n->name ? n->name : n->n_output ? n->output[0] : "node";
+static bool is_around(const wk_scope *s, const char *name) {
+  for (s = s->parent; s; s = s->parent) {
+    if (wk_scope_has(s, name)) return true;
+    for (size_t i = 0; i < s->n_nodes; i++)
+      for (size_t k = 0; k < s->nodes[i]->n_output; k++)
+        if (strcmp(s->nodes[i]->output[k], name) == 0) return true;
+  }
+  return false;
+}
+
+/* A result that has the name of what the graph around has; NULL: none. */
+static const char *shadowing(const wk_scope *s, const Onnx__NodeProto *n) {
+  for (size_t k = 0; k < n->n_output; k++)
+    if (*n->output[k] && is_around(s, n->output[k])) return n->output[k];
+  return NULL;
+}
+
+/* Through nodes each of which reads the next, the last the first. A reader may have meant what the
+ * graph around has under the name. */
+static wk_status cycle(const wk_scope *s, Onnx__NodeProto *const *nodes, const visit *through,
+                       size_t n, wk_arena *scratch) {
+  for (size_t i = 0; i < n; i++) {
+    const Onnx__NodeProto *node = nodes[through[i].node];
+    const char *name = shadowing(s, node);
+    if (name)
+      return stands_twice(name, node, NULL, "a name of the graph around it", scratch);
+  }
+  const Onnx__NodeProto *first = nodes[through[0].node];
+  const char *name = first->name && *first->name ? first->name
+                     : first->n_output           ? first->output[0]
+                                                 : "node";
   return wk_error_at(WK_INPUT, name, "the graph has a cycle through this node");
 }
 
-static wk_status order_nodes(const graph_deps *d, Onnx__NodeProto *const *nodes, size_t n,
+static wk_status order_nodes(const graph_deps *d, const wk_scope *scope,
+                             Onnx__NodeProto *const *nodes, size_t n, wk_arena *scratch,
                              uint32_t *order) {
   enum { NEW, OPEN, DONE };
   uint8_t *state = wk_xcalloc(n, 1);
@@ -98,7 +130,9 @@ static wk_status order_nodes(const graph_deps *d, Onnx__NodeProto *const *nodes,
         continue;
       }
       uint32_t dep = d->deps.data[v->next++];
-      if (state[dep] == OPEN) s = cycle(nodes[dep]);
+      size_t at = stack.n - 1;
+      while (state[dep] == OPEN && stack.data[at].node != dep) at--;
+      if (state[dep] == OPEN) s = cycle(scope, nodes, &stack.data[at], stack.n - at, scratch);
       if (state[dep] != NEW) continue;
       state[dep] = OPEN;
       wk_vec_push(&stack, ((visit){dep, d->first.data[dep]}));
@@ -115,11 +149,11 @@ wk_status wk_onnx_sort(const wk_scope *scope, Onnx__NodeProto *const *nodes, siz
   *order = wk_arena_alloc(scratch, n * sizeof **order);
   wk_status s = collect_makers(&d, scope, nodes, n, scratch);
   for (size_t i = 0; i < n && !s; i++) {
-    if (reads_itself(nodes[i])) s = cycle(nodes[i]);
+    if (reads_itself(nodes[i])) s = cycle(scope, nodes, &(visit){.node = (uint32_t)i}, 1, scratch);
   }
   if (!s) {
     collect_deps(&d, nodes, n, scratch);
-    s = order_nodes(&d, nodes, n, *order);
+    s = order_nodes(&d, scope, nodes, n, scratch, *order);
   }
   wk_map_free(d.makers);
   wk_vec_free(&d.deps);
