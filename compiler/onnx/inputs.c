@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Model inputs: declared shapes, symbols bound by --bind, whole shapes by --shape, values by
  * --value. */
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "compiler/onnx/model.h"
 
@@ -20,13 +22,24 @@ static const Onnx__TypeProto *element_type(const Onnx__TypeProto *t, wk_declared
   return t;
 }
 
-/* Exporters write these for a size that has no name: two of them need not be the same. */
+static bool has_letter(const char *text) {
+  for (; *text; text++)
+    if (isalpha((unsigned char)*text) || *text == '_' || (unsigned char)*text >= 0x80) return true;
+  return false;
+}
+
+/* Exporters write these, and what is no identifier, for a size that has no name: two of them need
+ * not be the same. */
 static bool is_anonymous(const char *symbol) {
-  static const char *const fillers[] = {"?", "None", "none", "-1"};
-  bool is_filler = symbol[strspn(symbol, " ")] == '\0';
-  for (size_t i = 0; i < WK_COUNTOF(fillers); i++)
-    is_filler = is_filler || strcmp(symbol, fillers[i]) == 0;
-  return is_filler;
+  static const char *const fillers[] = {"none", "null", "nan"};
+  if (!has_letter(symbol)) return true;
+  symbol += strspn(symbol, " ");
+  for (size_t i = 0; i < WK_COUNTOF(fillers); i++) {
+    size_t n = strlen(fillers[i]);
+    if (!strncasecmp(symbol, fillers[i], n) && symbol[n + strspn(symbol + n, " ")] == '\0')
+      return true;
+  }
+  return false;
 }
 
 static void declare_dim(const Onnx__TensorShapeProto__Dimension *d, int i, wk_declared *out) {

@@ -247,7 +247,7 @@ refuses 'a link out of the folder' 3 'w: is refused: a link leads out of the fol
 rm far/w && cp blobs/w far/v && ln -s v far/w
 gives 'a link within the folder' '^y f32\[2,3\]' "$wick" run far/m.onnx --bind N=2
 # Sizes whose name names nothing are each their own.
-for name in '?' None -1; do
+for name in '?' None -1 NONE '*' -2 Null NaN; do
   model "$(field 1 "$(node Relu x y)")" "$(field 11 "$(value x 1 2 "$name" "$name")")" \
     "$(field 12 "$(value y 1 2 "$name" "$name")")" >nameless.onnx
   refuses "a size called $name" 2 'sizes are not known: give --shape x=2xNxN$' \
@@ -255,5 +255,11 @@ for name in '?' None -1; do
   gives "two sizes called $name" '^y f32\[2,3,4\]' "$wick" run nameless.onnx --shape x=2x3x4
   refuses "the size $name is not bound" 2 'this names no size; .* --shape INPUT=' \
     "$wick" run nameless.onnx --bind "$name=4"
+done
+for name in _ nano nones; do
+  model "$(field 1 "$(node Relu x y)")" "$(field 11 "$(value x 1 2 "$name" "$name")")" \
+    "$(field 12 "$(value y 1 2 "$name" "$name")")" >named.onnx
+  refuses "two sizes called $name" 2 'which is 3 already; 4 is given' \
+    "$wick" run named.onnx --shape x=2x3x4
 done
 finish
