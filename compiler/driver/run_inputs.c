@@ -287,6 +287,7 @@ wk_status wk_run_load(const wk_run_opts *o, const char *path, wk_run_job *job) {
     return wk_error_at(WK_USAGE, path, "is a model: %s is for packages", trust_given(o));
   if (package) WK_TRY(open_package(o, path, job));
   else WK_TRY(open_model(o, path, job));
+  job->of_model = job->notes.n;
   return wk_status_place(make_inputs(o, job), path);
 }
 

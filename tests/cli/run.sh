@@ -68,6 +68,11 @@ for what in gather.onnx gather.wick 'gather.onnx --threads 2' 'gather.wick --pro
     'cannot handle: the_g \(gather, step 1 of 3\): index 7 is outside axis 0 of size 5$' \
     "$wick" run $what -i i=far.npy
 done
+explained() { # what is said of the model comes first: it may say why
+  out=$("$wick" run gather.onnx --target accel:tiny -i i=far.npy 2>&1 >/dev/null) && return 1
+  [[ $out == *'is a float model'*$'\n'*'index 7 is outside axis 0 of size 5' ]]
+}
+check 'an index beyond, with a note' explained
 refuses 'an index beyond, evaluated' 3 'the_g: index 7 is outside axis 0 of size 5$' \
   "$wick" run gather.onnx --target eval -i i=far.npy
 
