@@ -37,6 +37,14 @@ static const char *read_operand(const char *at, operand *o) {
   return at;
 }
 
+/* False: what the text has are no sizes of a tensor. */
+static bool count_of(const operand *o, int64_t *n) {
+  *n = 1;
+  for (uint32_t i = 0; i < o->rank; i++)
+    if (o->dims[i] < 0 || __builtin_mul_overflow(*n, o->dims[i], n)) return false;
+  return true;
+}
+
 static int64_t number_of(const char *text, const char *attribute) {
   const char *at = text ? strstr(text, attribute) : NULL;
   return at ? strtoll(at + strlen(attribute), NULL, 10) : 0;
@@ -51,11 +59,10 @@ typedef struct {
 } memory;
 
 static bool is_named(const wick_tensor_info *t, const operand *o) {
-  int64_t elements = 1, wanted = 1;
+  int64_t elements = 1, wanted;
   if (strlen(t->name) != o->length || memcmp(t->name, o->name, o->length) != 0) return false;
   for (uint32_t i = 0; i < t->rank; i++) elements *= t->dims[i];
-  for (uint32_t i = 0; i < o->rank; i++) wanted *= o->dims[i];
-  return elements == wanted && wick_tensor_is_dense(t);
+  return count_of(o, &wanted) && elements == wanted && wick_tensor_is_dense(t);
 }
 
 /* An input, or what an earlier step has left, the last one first. */
@@ -89,14 +96,33 @@ static bool index_at(const uint8_t *data, wick_dtype dtype, int64_t i, int64_t *
   return dtype == WICK_I64 || dtype == WICK_I32;
 }
 
+/* Operators with x and indices as the first operands. */
+static const struct {
+  const char *op, *axis; /* attribute: the axis, or the first of those that a tuple is for */
+  bool is_tuple;
+} indexing[] = {
+    {"gather", "axis=", false},          {"gather_elements", "axis=", false},
+    {"gather_nd", "batch_dims=", true},  {"scatter_elements", "axis=", false},
+    {"scatter_nd", "batch_dims=", true},
+};
+
 /* The axis that element i of the indices is for; -1: not known. */
 static int64_t axis_of(const wick_step_info *s, const char *attributes, const operand *x,
                        const operand *at, int64_t i) {
-  bool is_tuple = !strcmp(s->op, "gather_nd");
-  if (!is_tuple && strcmp(s->op, "gather") != 0 && strcmp(s->op, "gather_elements") != 0) return -1;
-  int64_t axis = is_tuple ? number_of(attributes, "batch_dims=") : number_of(attributes, "axis=");
-  if (is_tuple && at->rank > 0 && at->dims[at->rank - 1] > 0) axis += i % at->dims[at->rank - 1];
-  return axis < (int64_t)x->rank ? axis : -1;
+  size_t k = 0, n = sizeof indexing / sizeof *indexing;
+  while (k < n && strcmp(s->op, indexing[k].op) != 0) k++;
+  if (k == n) return -1;
+  int64_t axis = number_of(attributes, indexing[k].axis);
+  if (indexing[k].is_tuple && at->rank > 0 && at->dims[at->rank - 1] > 0)
+    axis += i % at->dims[at->rank - 1];
+  return axis >= 0 && axis < (int64_t)x->rank ? axis : -1;
+}
+
+/* Lowering checks lengths by a gather from one constant: its index is no number of the model. */
+static bool is_check(const memory *m, const wick_step_info *s, uint32_t step, const operand *x) {
+  wick_dtype ignored;
+  return !strcmp(s->op, "gather") && x->rank == 1 && x->dims[0] == 1 &&
+         !find(m, step, x, &ignored);
 }
 
 bool wick_index_fault(const wick_part_info *part, const wick_device_job *job, const void *arena,
@@ -107,9 +133,9 @@ bool wick_index_fault(const wick_part_info *part, const wick_device_job *job, co
   wick_dtype dtype = WICK_I64;
   const char *behind = read_operand(read_operand(s->text, &x), &at);
   const uint8_t *data = behind ? find(&m, step, &at, &dtype) : NULL;
-  int64_t n = 1, index;
-  for (uint32_t i = 0; data && i < at.rank; i++) n *= at.dims[i];
-  for (int64_t i = 0; data && i < n; i++) {
+  int64_t n, index;
+  if (!data || !count_of(&x, &n) || !count_of(&at, &n) || is_check(&m, s, step, &x)) return false;
+  for (int64_t i = 0; i < n; i++) {
     int64_t axis = axis_of(s, behind, &x, &at, i);
     if (axis < 0 || !index_at(data, dtype, i, &index)) return false;
     int64_t size = x.dims[axis];
