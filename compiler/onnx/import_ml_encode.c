@@ -187,6 +187,7 @@ static wk_value_id imputed(wk_onnx_node *c, const wk_type *x) {
   wk_ints ints = wk_onnx_ints(c, "imputed_value_int64s");
   int64_t n = is_float ? floats.n : ints.n;
   bool each = x->rank > 0 && n == x->dims[x->rank - 1];
+  if (!wk_onnx_has_list(c, name, n)) return WK_NONE;
   if (!wk_onnx_valid(c, n == 1 || (n > 0 && each),
                      "%s has %lld numbers: neither one nor one for each feature", name,
                      (long long)n)) return WK_NONE;

@@ -6,10 +6,9 @@
 /* x [n, f] times the transposed coefficients [targets, f], and intercepts where there are any. */
 static wk_value_id affine(wk_onnx_node *c, wk_value_id x, wk_floats coefficients,
                           wk_floats intercepts, int64_t targets) {
-  if (c->status) return WK_NONE;
+  if (c->status || !wk_onnx_has_list(c, "coefficients", coefficients.n)) return WK_NONE;
   int64_t features = wk_onnx_type(c, x)->dims[1];
-  bool fit = coefficients.n >= 0 && coefficients.n % targets == 0 &&
-             coefficients.n / targets == features;
+  bool fit = coefficients.n % targets == 0 && coefficients.n / targets == features;
   if (!wk_onnx_valid(c, fit, "%lld coefficients for %lld targets and %lld features",
                      (long long)coefficients.n, (long long)targets, (long long)features))
     return WK_NONE;

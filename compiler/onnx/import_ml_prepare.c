@@ -10,7 +10,7 @@
 static wk_value_id per_feature(wk_onnx_node *c, const wk_type *x, wk_floats v, wk_dtype t,
                                const char *name) {
   bool one = v.n == 1, each = x->rank == 1 || x->rank == 2;
-  if (!wk_onnx_valid(c, v.n >= 0, "attribute '%s' is missing", name)) return WK_NONE;
+  if (!wk_onnx_has_list(c, name, v.n)) return WK_NONE;
   if (!wk_onnx_valid(c, one || (each && v.n == x->dims[x->rank - 1]),
                      "%s has %lld numbers: neither one nor one for each feature", name,
                      (long long)v.n)) return WK_NONE;

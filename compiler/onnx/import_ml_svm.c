@@ -30,6 +30,7 @@ static wk_value_id kernels(wk_onnx_node *c, wk_value_id x, int64_t n) {
   kernel k = kernel_of(c);
   wk_floats v = wk_onnx_floats(c, "support_vectors"), p = wk_onnx_floats(c, "kernel_params");
   int64_t features = wk_onnx_type(c, x)->dims[1];
+  wk_onnx_has_list(c, "support_vectors", v.n);
   wk_onnx_valid(c, v.n > 0 && v.n % n == 0 && v.n / n == features,
                 "%lld numbers for %lld support_vectors of %lld features", (long long)v.n,
                 (long long)n, (long long)features);
@@ -53,6 +54,8 @@ wk_status wk_onnx_svm_regressor(wk_onnx_node *c) {
   wk_ml_transform t = wk_ml_post_transform(c);
   int64_t n = wk_onnx_int(c, "n_supports", 0);
   wk_floats weights = wk_onnx_floats(c, "coefficients"), rho = wk_onnx_floats(c, "rho");
+  wk_onnx_has_list(c, "coefficients", weights.n);
+  wk_onnx_has_list(c, "rho", rho.n);
   if (!wk_onnx_ok(c)) return c->status;
   int64_t want = n > 0 ? n : wk_onnx_type(c, x)->dims[1];
   if (!wk_onnx_valid(c, weights.n == want && rho.n >= 1, "%lld coefficients, not %lld, or no rho",
@@ -90,6 +93,7 @@ static bool read_machine(wk_onnx_node *c, int64_t classes, machine *m) {
                     "supported")) return false;
   if (!wk_onnx_need(c, classes <= MAX_CLASSES, "more than %d classes are not supported",
                     MAX_CLASSES)) return false;
+  if (!wk_onnx_has_list(c, "coefficients", m->weights.n)) return false;
   bool fit = classes >= 2 && m->per_class.n == classes;
   for (int64_t i = 0; fit && i < classes; i++) {
     fit = m->per_class.v[i] >= 0 && m->per_class.v[i] <= m->weights.n;
@@ -160,9 +164,11 @@ wk_status wk_onnx_svm_classifier(wk_onnx_node *c) {
   wk_floats rho = wk_onnx_floats(c, "rho");
   if (!wk_ml_labels_read(c, "classlabels_ints", "classlabels_strings", &labels)) return c->status;
   if (!read_machine(c, labels.n, &m)) return c->status;
+  wk_onnx_has_list(c, "rho", rho.n);
   wk_onnx_valid(c, rho.n >= m.pairs, "%lld numbers rho for %lld pairs of classes",
                 (long long)rho.n, (long long)m.pairs);
   bool has_probabilities = m.prob_a.n > 0;
+  if (has_probabilities) wk_onnx_has_list(c, "prob_b", m.prob_b.n);
   wk_onnx_valid(c, !has_probabilities || (m.prob_a.n == m.pairs && m.prob_b.n == m.pairs),
                 "%lld numbers prob_a and %lld prob_b for %lld pairs of classes",
                 (long long)m.prob_a.n, (long long)m.prob_b.n, (long long)m.pairs);

@@ -171,6 +171,8 @@ bool wk_onnx_text_is(wk_onnx_node *c, const char *name, const char *def, const c
 /* n is -1 when the attribute is absent. */
 wk_ints wk_onnx_ints(wk_onnx_node *c, const char *name);
 wk_floats wk_onnx_floats(wk_onnx_node *c, const char *name);
+/* False, with a refusal: n, of the list that has been read, says that the attribute is missing. */
+bool wk_onnx_has_list(wk_onnx_node *c, const char *name, int64_t n);
 wk_texts wk_onnx_texts(wk_onnx_node *c, const char *name);
 const Onnx__GraphProto *wk_onnx_graph(wk_onnx_node *c, const char *name);
 /* Attribute `name` holding an ONNX element type; `def` when absent. */

@@ -104,6 +104,10 @@ wk_floats wk_onnx_floats(wk_onnx_node *c, const char *name) {
   return (wk_floats){.n = (int64_t)a->n_floats, .v = v};
 }
 
+bool wk_onnx_has_list(wk_onnx_node *c, const char *name, int64_t n) {
+  return wk_onnx_valid(c, n >= 0, "attribute '%s' is missing", name);
+}
+
 wk_texts wk_onnx_texts(wk_onnx_node *c, const char *name) {
   const Onnx__AttributeProto *a = wk_onnx_attr(c, name);
   if (!a) return (wk_texts){.n = -1};
