@@ -11,12 +11,12 @@ static bool is_nonzero(const void *data, wk_dtype t, int64_t i) {
   return wk_dtype_is_float(t) ? wk_load_f64(data, t, i) != 0 : wk_load_i64(data, t, i) != 0;
 }
 
-/* Positions, one row per axis. */
+/* Positions, one row per axis. Where there is nothing, the values need not be known. */
 wk_status wk_onnx_non_zero(wk_onnx_node *c) {
-  const void *x = wk_onnx_const(c, c->in[0], "the input of NonZero");
-  if (!x) return c->status;
   const wk_type t = *wk_onnx_type(c, c->in[0]);
   int64_t n = 0, count = wk_type_count(&t), strides[WK_MAX_RANK];
+  const void *x = count > 0 ? wk_onnx_const(c, c->in[0], "the input of NonZero") : NULL;
+  if (count > 0 && !x) return c->status;
   for (int64_t i = 0; i < count; i++) n += is_nonzero(x, t.dtype, i);
   void *data;
   wk_type y = wk_type_make(WK_I64, 2, (const int64_t[]){t.rank, n});

@@ -76,6 +76,11 @@ check 'an index beyond, with a note' explained
 refuses 'an index beyond, evaluated' 3 'the_g: index 7 is outside axis 0 of size 5$' \
   "$wick" run gather.onnx --target eval -i i=far.npy
 
+# No positions: what an empty input holds need not be known.
+model "$(field 1 "$(node NonZero x y)")" "$(field 11 "$(value x 1 n 4)")" \
+  "$(field 12 "$(value y 7 2 n)")" >nonzero.onnx
+gives 'positions in nothing' '^y i64\[2,0\]$' "$wick" run nonzero.onnx --shape x=0x4
+
 # Tensors without elements, from files and to files, on every target.
 model "$(field 1 "$(node Softmax x y)")" "$(field 11 "$(value x 1 4 n)")" \
   "$(field 12 "$(value y 1 4 n)")" >soft.onnx
