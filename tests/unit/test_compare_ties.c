@@ -54,14 +54,6 @@ static const struct {
      0, 0, 0},
     {"of integers, scaled", MAP(T("q", "i8"), T("i", "i32"), "i8(round(mul(f32(%0), 0.5f32)))"),
      0, 0, 0},
-    {"of another output alone", MAP(T("q", "i8"), T("x", "f32"), QUANTISED("%0"))
-     MAP(T("y", "f32"), T("x", "f32"), BACK(QUANTISED("exp(%0)"))), 0.02, 0.02, 0},
-    {"… in two instructions", CONV(T("a", "f32"), T("x", "f32"), "")
-     MAP(T("q", "i8"), T("a", "f32"), QUANTISED("%0"))
-     MAP(T("y", "f32"), T("x", "f32"), BACK(QUANTISED("%0"))), 0, 0, 1},
-    {"far before", MAP(T("a", "f32"), T("x", "f32"), BACK(QUANTISED("exp(%0)"))) MAP(T("b", "f32"),
-     T("a", "f32"), BACK(QUANTISED("%0"))) MAP(T("q", "i8"), T("b", "f32"), QUANTISED("%0")),
-     0, 0, 1},
 };
 
 static void steps(void **state) {
