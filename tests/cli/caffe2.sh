@@ -69,7 +69,7 @@ refuses 'weights of a package' 2 'is a compiled package: --init-net is for model
   "$wick" run net.pb.wick --init-net init.pbtxt
 refuses 'shapes of a package' 2 'is a compiled package: --value-info is for models' \
   "$wick" run net.pb.wick --value-info info.json
-space=(--set dram_latency=50,100 --model schedule -j 1)
+space=(--set dram_latency=50,100 --quantize-random 1 --model schedule -j 1)
 gives 'sweep' '2 computed now' "$wick" sweep "${bound[@]}" "${space[@]}" -o sweep
 gives 'sweep, the other form' ' 0 computed now' "$wick" sweep net.pbtxt --init-net init.pbtxt \
   --shape x=1x3 "${space[@]}" -o sweep

@@ -34,7 +34,7 @@ build() { PATH=$PWD/fake:$PATH WICK_CACHE=$1 "$wick" sim --build --machine tiny;
 small_files() { (ulimit -f 256 && build "$PWD/cache"); }
 builds 'the largest file' 'File too large' small_files
 mkdir disk
-on_small_disk() { mount -t tmpfs -o size=512k none disk && build "$PWD/disk"; }
+on_small_disk() { mount -t tmpfs -o mode=700,size=512k none disk && build "$PWD/disk"; }
 export -f on_small_disk build
 export wick
 if unshare -rm mount -t tmpfs none disk 2>/dev/null; then

@@ -165,7 +165,7 @@ fails() { # NAME CODE PATTERN COMMAND...: like refuses, but tables on stdout are
   if [[ $? == "$code" ]] && grep -qE -- "$pattern" <<<"$err"; then good; else bad "$name: $err"; fi
 }
 fails 'an error of the memory' 1 \
-  '^wick: small.s:16: command 0 \(LD\): memory answered the fetch of a command with an error' \
+  '^wick: small.s:16: command 0 \(LD\): memory answered the fetch of the command with an error' \
   "$wick" sim small.s --dram error=3
 printf '.machine tiny\n.raw 31 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\nend\n' >bad.s
 fails 'what the hardware refuses' 1 '^wick: bad.s:2: command 0.*: unknown opcode' \
