@@ -348,7 +348,10 @@ static wk_status describe(wk_train_job *j) {
 
 static wk_status open_checkpoint(wk_train_job *j) {
   const char *dir = j->o->checkpoint;
+  struct stat file;
   if (!dir) return NULL;
+  if (!stat(j->run.checkpoint, &file) && S_ISDIR(file.st_mode))
+    return wk_error_at(WK_IO, j->run.checkpoint, "cannot write: %s", strerror(EISDIR));
   if (j->o->resume) return wk_checkpoint_load(&j->run);
   if (mkdir(dir, 0777) && errno != EEXIST)
     return wk_error_at(WK_IO, dir, "cannot make the folder: %s", strerror(errno));
