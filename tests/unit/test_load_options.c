@@ -119,7 +119,8 @@ static void what_was_verified_is_used(void **state) {
   char path[] = "/tmp/wick-load-XXXXXX";
   (void)state;
   for (int k = 0; k < 3; k++) {
-    uint8_t *copy = aligned_alloc(64, b.size + 64), *at = copy + k; /* aligned, and not */
+    uint8_t *copy = aligned_alloc(64, (b.size + 127) / 64 * 64);
+    uint8_t *at = copy + k; /* aligned, and not */
     wick_error_detail why;
     wick_model *model;
     memcpy(at, b.data, b.size);
@@ -338,7 +339,7 @@ static void sessions_are_limited(void **state) {
 /* Bytes are copied where a verifier looks at them, or where they are not aligned. */
 static void copies_are_limited(void **state) {
   bytes b = bytes_of(tiny_package(""));
-  uint8_t *shifted = aligned_alloc(64, b.size + 64);
+  uint8_t *shifted = aligned_alloc(64, (b.size + 127) / 64 * 64);
   (void)state;
   memcpy(shifted + 1, b.data, b.size);
   const bytes c = {shifted + 1, b.size};
