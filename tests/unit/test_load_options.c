@@ -194,11 +194,10 @@ static bytes accel_bytes(const accel_change *c) {
   accel_unit_data u = {0};
   uint32_t row[ACCEL_PARTS_MAX];
   wk_package *p = wk_package_new(&(wk_package_meta){.model = "accel_test"});
+  wk_stream *s[2]; /* parts have the names of their regions */
   for (int i = 0; i < 2; i++) {
-    wk_stream *s;
-    assert_null(wk_asm(texts[i], strlen(texts[i]), "test.s", NULL, NULL, &s));
-    accel_add_part(&u, s);
-    wk_stream_free(s);
+    assert_null(wk_asm(texts[i], strlen(texts[i]), "test.s", NULL, NULL, &s[i]));
+    accel_add_part(&u, s[i]);
   }
   if (c->work) u.parts.data[1].work_bytes = c->work;
   if (c->tensors) u.parts.data[0].tensor_bytes = c->tensors;
@@ -207,6 +206,7 @@ static bytes accel_bytes(const accel_change *c) {
   accel_put_chain(&u, p, row);
   bytes b = bytes_of(p);
   accel_unit_free(&u);
+  for (int i = 0; i < 2; i++) wk_stream_free(s[i]);
   return b;
 }
 
