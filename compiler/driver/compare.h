@@ -76,7 +76,7 @@ void wk_layers_free(wk_layers *l); /* NULL ok */
  * floats feeds it; 0: nothing may differ. is_alone: its operands are the evaluator's, so that an
  * operand which is quantised as it comes is none of these. */
 double wk_compare_step(const wk_inst *i, uint32_t operand, bool is_alone);
-/* The same in what the whole program leaves in a buffer. */
+/* The same in what the whole program leaves in a buffer, fed by an operator that it comes from. */
 double wk_compare_output_step(const wk_program *p, uint32_t buffer);
 /* The same in a value of a graph, whose steps run on what those before them left. */
 double wk_compare_value_step(const wk_graph *g, wk_value_id v);

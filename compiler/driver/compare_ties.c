@@ -4,6 +4,7 @@
  * of the quantisation. Operators that have an integer form know no such ties: their results round
  * by `rescale` alone, and nothing here applies to them. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/driver/compare.h"
@@ -160,20 +161,47 @@ static bool computes_floats(const wk_inst *i) {
          wk_compare_step(i, 0, false) <= 0;
 }
 
-/* Does a quantisation read what an operator in floats has computed? */
-static bool is_fed_by_floats(const wk_program *p) {
-  for (size_t i = 0; i < p->body.insts.n; i++) {
-    const wk_inst *inst = p->body.insts.data[i];
-    if (wk_compare_step(inst, 0, true) > 0) return true;
-    if (wk_compare_step(inst, 0, false) <= 0) continue;
-    for (uint32_t k = inst->n_out; k < inst->n_operands; k++) {
-      uint32_t operand;
-      size_t at;
-      const wk_inst *by = writer_of(p, inst->operands[k].buffer, i, &operand, &at);
-      if (by && computes_floats(by)) return true;
-    }
+/* Does the instruction quantise what an operator in floats has computed? */
+static bool quantises_floats(const wk_program *p, size_t at) {
+  const wk_inst *inst = p->body.insts.data[at];
+  if (wk_compare_step(inst, 0, true) > 0) return true;
+  if (wk_compare_step(inst, 0, false) <= 0) return false;
+  for (uint32_t k = inst->n_out; k < inst->n_operands; k++) {
+    uint32_t operand;
+    size_t by_at;
+    const wk_inst *by = writer_of(p, inst->operands[k].buffer, at, &operand, &by_at);
+    if (by && computes_floats(by)) return true;
   }
   return false;
+}
+
+static bool leaves_needed(const wk_inst *i, const bool *needed) {
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    const wk_view *o = &i->operands[k];
+    if (o->role != WK_ROLE_IN && o->buffer != WK_NONE && needed[o->buffer]) return true;
+  }
+  return false;
+}
+
+static void add_needs(const wk_inst *i, bool *needed) {
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    const wk_view *o = &i->operands[k];
+    if (o->role != WK_ROLE_OUT && o->buffer != WK_NONE) needed[o->buffer] = true;
+  }
+}
+
+/* Does one of the instructions that the buffer comes from do so? */
+static bool is_fed_by_floats(const wk_program *p, uint32_t buffer) {
+  bool *needed = wk_xcalloc(p->buffers.n, sizeof *needed), is_fed = false;
+  needed[buffer] = true;
+  for (size_t i = p->body.insts.n; i-- > 0 && !is_fed;) {
+    const wk_inst *inst = p->body.insts.data[i];
+    if (!leaves_needed(inst, needed)) continue;
+    is_fed = quantises_floats(p, i);
+    add_needs(inst, needed);
+  }
+  free(needed);
+  return is_fed;
 }
 
 /* Where what the instruction moves or dequantises comes from. */
@@ -191,7 +219,7 @@ double wk_compare_output_step(const wk_program *p, uint32_t buffer) {
   uint32_t operand;
   size_t at = p->body.insts.n;
   double scale = 1;
-  if (!is_fed_by_floats(p)) return 0;
+  if (!is_fed_by_floats(p, buffer)) return 0;
   for (const wk_inst *i; (i = writer_of(p, buffer, at, &operand, &at));) {
     const operation o = of_inst(i);
     const wk_expr *e = NULL;
@@ -227,10 +255,32 @@ static bool feeds_floats(const wk_graph *g, const wk_node *n) {
   return false;
 }
 
-static bool is_fed_graph(const wk_graph *g) {
-  for (size_t i = 0; i < g->nodes.n; i++)
-    if (!g->nodes.data[i].dead && feeds_floats(g, &g->nodes.data[i])) return true;
-  return false;
+typedef struct {
+  const wk_graph *g;
+  bool *seen; /* of a node */
+  WK_VEC(wk_node_id) left;
+} ancestors;
+
+static void add_ancestor(ancestors *a, wk_value_id v) {
+  if (v == WK_NONE || wk_val(a->g, v)->kind != WK_VALUE_NODE) return;
+  wk_node_id n = wk_val(a->g, v)->node;
+  if (!a->seen[n]) wk_vec_push(&a->left, n);
+  a->seen[n] = true;
+}
+
+/* Does one of the nodes that the value comes from quantise floats? */
+static bool is_fed_graph(const wk_graph *g, wk_value_id v) {
+  ancestors a = {.g = g, .seen = wk_xcalloc(g->nodes.n, sizeof *a.seen)};
+  bool is_fed = false;
+  add_ancestor(&a, v);
+  while (a.left.n > 0 && !is_fed) {
+    const wk_node *n = wk_nod(g, a.left.data[--a.left.n]);
+    is_fed = feeds_floats(g, n);
+    for (uint32_t k = 0; k < n->n_in; k++) add_ancestor(&a, n->in[k]);
+  }
+  wk_vec_free(&a.left);
+  free(a.seen);
+  return is_fed;
 }
 
 /* Where what the node moves or dequantises comes from. */
@@ -250,7 +300,7 @@ double wk_compare_value_step(const wk_graph *g, wk_value_id v) {
     way w = {.scale = 1};
     if (!is_move(n->op) && !has_way(&o, wk_val(g, v)->index, &e, &w)) return 0;
     scale *= w.scale;
-    if (w.is_rounded) return is_quantised(&w) && is_fed_graph(g) ? scale : 0;
+    if (w.is_rounded) return is_quantised(&w) && is_fed_graph(g, v) ? scale : 0;
     v = node_source(n, e, &w);
   }
   return 0;

@@ -54,6 +54,17 @@ static const struct {
      0, 0, 0},
     {"of integers, scaled", MAP(T("q", "i8"), T("i", "i32"), "i8(round(mul(f32(%0), 0.5f32)))"),
      0, 0, 0},
+    {"of another output alone", MAP(T("q", "i8"), T("x", "f32"), QUANTISED("%0"))
+     MAP(T("y", "f32"), T("x", "f32"), BACK(QUANTISED("exp(%0)"))), 0.02, 0.02, 0},
+    {"… in two instructions", CONV(T("a", "f32"), T("x", "f32"), "")
+     MAP(T("q", "i8"), T("a", "f32"), QUANTISED("%0"))
+     MAP(T("y", "f32"), T("x", "f32"), BACK(QUANTISED("%0"))), 0, 0, 1},
+    {"far before", MAP(T("a", "f32"), T("x", "f32"), BACK(QUANTISED("exp(%0)"))) MAP(T("b", "f32"),
+     T("a", "f32"), BACK(QUANTISED("%0"))) MAP(T("q", "i8"), T("b", "f32"), QUANTISED("%0")),
+     0, 0, 1},
+    {"an operand that is absent", "  conv(@out " T("a", "f32") "; @in " T("x", "f32")
+     ", @in %w[2,2,1,1]:f32, -) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1]} \"c\"\n"
+     MAP(T("q", "i8"), T("a", "f32"), QUANTISED("%0")), 0, 0, 1},
 };
 
 static void steps(void **state) {
@@ -76,6 +87,43 @@ static void steps(void **state) {
   }
 }
 
+/* Of the last output of a graph with %x : f32, %i : i32 and %s, the scale, as constant. */
+static const struct {
+  const char *name, *text;
+  double step;
+} graphs[] = {
+    {"a quantisation as it comes", "%q = map(%x, %s) {body=\"" QUANTISED("%0") "\"} : i8[2,2]\n"
+     "output %q\n", 0},
+    {"of a function", "%q = map(%x) {body=\"" QUANTISED("exp(%0)") "\"} : i8[2,2]\n"
+     "output %q\n", 1},
+    {"… by a scale that is an operand", "%q = map(%x, %s) {body=\"i8(round(div(exp(%0), %1)))\"} "
+     ": i8[2,2]\n%y = map(%q, %s) {body=\"mul(f32(%0), %1)\"} : f32[2,2]\noutput %y\n", 0.5},
+    {"of a product", "%a = matmul(%x, %x) : f32[2,2]\n"
+     "%q = map(%a) {body=\"" QUANTISED("%0") "\"} : i8[2,2]\noutput %q\n", 1},
+    {"beside it, of integers", "%a = matmul(%x, %x) : f32[2,2]\n"
+     "%q = map(%a) {body=\"" QUANTISED("%0") "\"} : i8[2,2]\n"
+     "%b = map(%x) {body=\"" QUANTISED("%0") "\"} : i8[2,2]\noutput %q\noutput %b\n", 0},
+    {"behind it, of integers", "%a = matmul(%x, %x) : f32[2,2]\n"
+     "%q = map(%a) {body=\"" QUANTISED("%0") "\"} : i8[2,2]\n"
+     "%b = map(%q) {body=\"" QUANTISED(BACK("%0")) "\"} : i8[2,2]\noutput %b\n", 1},
+};
+
+static void steps_of_graphs(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(graphs); i++) {
+    wk_module *m = NULL;
+    wk_str text = {0};
+    wk_str_printf(&text, "module \"m\" {\ngraph @main(%%x: f32[2,2], %%i: i32[2,2]) {\n"
+                  "%%s = constant f32[] splat(0.5)\n%s}\n}\n", graphs[i].text);
+    wk_status s = wk_module_parse(text.s, "graph", &m);
+    if (s) fail_msg("%s: %s: %s\n%s", graphs[i].name, s->place, s->message, text.s);
+    double step = wk_compare_value_step(m->main, m->main->outputs.data[m->main->outputs.n - 1]);
+    if (fabs(step - graphs[i].step) > 1e-8) fail_msg("%s: %g", graphs[i].name, step);
+    wk_module_free(m);
+    wk_str_free(&text);
+  }
+}
+
 static void what_is_taken(void **state) {
   (void)state;
   int64_t n = 6;
@@ -93,6 +141,7 @@ static void what_is_taken(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(steps), cmocka_unit_test(what_is_taken)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(steps), cmocka_unit_test(steps_of_graphs),
+                                     cmocka_unit_test(what_is_taken)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
