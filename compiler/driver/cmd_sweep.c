@@ -31,6 +31,7 @@ static const wk_option options[] = {
     {"what-if", 0, NULL, "also what the same streams would take if memory were faster or the "
      "scratchpad larger ('wick sim --causes'); takes several times as long",
      .kind = WK_OPTION_FLAG, .offset = offsetof(wk_sweep_opts, what_if)},
+    WK_QUANTIZE_RANDOM_OPTION(wk_sweep_opts, quantize),
     WK_BINDING_OPTIONS(wk_sweep_opts, binding),
     WK_SWEEP_WORK_OPTIONS(wk_sweep_opts,),
     {0}};

@@ -17,6 +17,7 @@
 
 #include "compiler/driver/command.h"
 #include "compiler/driver/model.h"
+#include "compiler/driver/quantize.h"
 #include "compiler/driver/targets.h"
 #include "targets/accel/isa/machine.h"
 
@@ -24,7 +25,7 @@ typedef struct {
   wk_binding_args binding;
   const char *machine, *prefetch, *effort, *without, *output, *task;
   wk_strings set;
-  int64_t jobs, timeout;
+  int64_t jobs, timeout, quantize;
   int model; /* a wk_sweep_model_kind */
   bool what_if, slurm;
 } wk_sweep_opts;

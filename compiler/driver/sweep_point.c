@@ -22,6 +22,8 @@ static wk_status compile(const wk_sweep *s, const wk_sweep_point *p, const char 
                          .path = p->model->path, .needed = WK_ACCEL_TARGET};
   o.target.target = wk_arena_printf(s->arena, WK_ACCEL_TARGET ":%s", machine);
   wk_status status = wk_model_import(p->model->path, &s->binding, false, &notes, NULL, &m);
+  if (!status && s->o->quantize)
+    status = wk_quantize_module(&m, p->model->path, s->o->quantize);
   if (!status) status = wk_compile_package(m, &o, package);
   wk_module_free(m);
   wk_str_free(&notes);

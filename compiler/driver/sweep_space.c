@@ -324,7 +324,10 @@ static wk_status read_shared(wk_sweep *s) {
   const char *program;
   WK_TRY(wk_machine_read(s->o->machine ? s->o->machine : "base", &s->base));
   WK_TRY(program_text(s, &program));
-  s->shared = wk_arena_printf(s->arena, "%s%s", program, binding_text(s));
+  const char *quantised = s->o->quantize
+                              ? wk_arena_printf(s->arena, "quantised %" PRId64 "\n", s->o->quantize)
+                              : "";
+  s->shared = wk_arena_printf(s->arena, "%s%s%s", program, binding_text(s), quantised);
   return NULL;
 }
 

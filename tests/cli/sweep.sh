@@ -93,6 +93,19 @@ gives 'what if' '^1 point, 0 failed; 1 computed now$' "$wick" sweep "$cnn" -o w 
   --set dram_latency=500
 check 'columns of it' grep -q ,what_if_latency, w/points.csv
 
+float=$here/../nets/float/cnn/model.onnx
+gives 'a float model' '^1 point, 0 failed; 1 computed now$' "$wick" sweep "$float" -o f \
+  --quantize-random 3 --set dram_latency=500
+"$wick" sim "$float" --quantize-random 3 --dram latency=500 --model timing --json float.json \
+  >/dev/null 2>&1
+gives 'as sim quantises it' '^True$' python3 -c 'import json
+print(json.load(open("f/points.json"))["points"][0]["cycles"] == json.load(open("float.json"))["cycles"])'
+gives 'another seed is another point' '^1 point, 0 failed; 1 computed now$' "$wick" sweep "$float" \
+  -o f --quantize-random 4 --set dram_latency=500
+"$wick" sweep "$float" -o f --set dram_latency=500 >float.txt
+check 'without it there is no point' test $? = 1
+check 'and the way is one that sweep has' grep -q -- '--quantize-random 1$' float.txt
+
 # ---- what is refused -----------------------------------------------------------------------------
 
 refuses 'no key' 2 "unknown key 'dram_latenzy'; did you mean 'dram_latency'\?$" \

@@ -20,6 +20,7 @@ static const wk_option options[] = {
     {"limit", 0, "NAME=NUMBER", "the most that a machine may have: area (mm²), onchip_bytes or "
      "energy (pJ, of all models once); area=1x: as much as --machine", .kind = WK_OPTION_LIST,
      .offset = offsetof(wk_explore_opts, limit)},
+    WK_QUANTIZE_RANDOM_OPTION(wk_explore_opts, sweep.quantize),
     WK_BINDING_OPTIONS(wk_explore_opts, sweep.binding),
     {.kind = WK_OPTION_GROUP, .help = "Search"},
     {"budget", 0, "N", "machines that are tried at all (default 256)", .kind = WK_OPTION_INT,
