@@ -197,14 +197,15 @@ static void compile_part(row *r, const wk_machine *m, const wk_accel_options *o,
   wk_arena_free(a);
 }
 
-/* What of a network is the accelerator's, as a device gets it. */
-static void sum_up_package(uint32_t *of, const wk_machine *m, const wk_accel_options *o,
-                           const wk_parts *parts) {
+/* What of a network is the accelerator's, as a device gets it. Returns the cycles that the schedule
+ * model foresees. */
+static int64_t sum_up_package(uint32_t *of, const wk_machine *m, const wk_accel_options *o,
+                              const wk_parts *parts) {
   enum { MOST = 64 };
   wk_target_part all[MOST];
   uint32_t rows_of[MOST];
   size_t n = 0, size;
-  int64_t predicted;
+  int64_t predicted = 0;
   void *data;
   for (size_t i = 0; i < parts->parts.n; i++) {
     const wk_part *p = &parts->parts.data[i];
@@ -212,7 +213,7 @@ static void sum_up_package(uint32_t *of, const wk_machine *m, const wk_accel_opt
     assert_true(n < MOST);
     all[n++] = (wk_target_part){.name = p->name, .graph = p->module->main, .program = p->program};
   }
-  if (!n) return;
+  if (!n) return 0;
   wk_package *pkg = wk_package_new(&(wk_package_meta){.model = "", .compiler = "", .flags = ""});
   wk_status s = wk_accel_compile(m, m->name, o, all, n, pkg, rows_of, &predicted);
   for (size_t i = 0; i < n && !s; i++) wk_package_add_whole(pkg, all[i].name, rows_of[i]);
@@ -221,6 +222,20 @@ static void sum_up_package(uint32_t *of, const wk_machine *m, const wk_accel_opt
   *of = wk_crc32c(0, data, size);
   free(data);
   wk_package_free(pkg);
+  return predicted;
+}
+
+/* A plan in groups is never worse than one without, as the search sees it. */
+static void check_groups(int seed, const wk_machine *m, const wk_accel_options *o,
+                         const wk_parts *parts) {
+  wk_accel_options fewer = *o;
+  uint32_t sum;
+  fewer.without |= WK_ACCEL_FUSION | WK_ACCEL_LOCAL_SEARCH;
+  int64_t with = sum_up_package(&sum, m, o, parts);
+  int64_t without = sum_up_package(&sum, m, &fewer, parts);
+  if (with > without)
+    fail_msg("network %d, %s: %lld cycles, %lld without groups", seed, modes[o->prefetch],
+             (long long)with, (long long)without);
 }
 
 /* ---- a network ------------------------------------------------------------------------------- */
@@ -305,6 +320,8 @@ static void compile(int seed, row out[WK_PREFETCH_COUNT], checksums *sum) {
         compile_part(&out[mode], &machine, &o, p->module->main);
     }
     sum->of[mode] = out[mode].sum;
+    if (o.effort && !o.without && mode != WK_PREFETCH_SERIAL)
+      check_groups(seed, &machine, &o, parts);
     if (mode == WK_PREFETCH_AUTO) sum_up_package(&sum->of[mode + 1], &machine, &o, parts);
   }
   assert_true(out[WK_PREFETCH_DOUBLE].of[CYCLES] <= out[WK_PREFETCH_OFF].of[CYCLES]);

@@ -422,16 +422,22 @@ static void explain_guess(const searching *x) {
   }
 }
 
-/* A lower effort's groups may be better once they follow one another: from effort 2 on, both are
- * judged as a whole, and the better ones are improved. */
-static wk_status search_twice(searching *x) {
-  wk_accel_options lower = *x->o;
-  wk_accel_explain *e = lower.explain;
+/* Searches that leave something out may find groups that are better once they follow one another:
+ * all are judged as a whole, and the best ones are improved. */
+static const struct {
+  int from, effort; /* the first effort that also does this search; its effort, 0: the same */
+  unsigned without;
+} others[] = {{2, 1, 0}, {1, 0, WK_ACCEL_FUSION}};
+
+static void search_other(searching *x, int effort, unsigned without) {
+  wk_accel_options other = *x->o;
+  wk_accel_explain *e = other.explain;
   searching y = *x;
   size_t found = e ? e->list.n : 0;
-  y.o = &lower;
+  y.o = &other;
   y.plan = (wk_accel_plan){0};
-  lower.effort = 1;
+  other.effort = effort;
+  other.without |= without;
   wk_status failed = search(&y); /* then what has been found stays */
   bool is_better = !failed && is_faster(&y, x);
   wk_status_free(failed);
@@ -440,12 +446,19 @@ static wk_status search_twice(searching *x) {
     x->plan = y.plan;
     x->guess = y.guess;
     y.plan = worse;
-    forget(e, 0, found);
-  } else if (e) {
-    e->list.n = found;
   }
+  if (is_better && !without) forget(e, 0, found);
+  else if (e) e->list.n = found; /* what leaves out an idea has no candidates of its own */
   wk_accel_plan_free(&y.plan);
-  return NULL;
+}
+
+static void search_others(searching *x) {
+  int effort = x->o->effort;
+  for (size_t i = 0; i < WK_COUNTOF(others); i++) {
+    bool is_new = !others[i].without || !wk_accel_leaves_out(x, others[i].without);
+    if (effort >= others[i].from && is_new)
+      search_other(x, others[i].effort ? others[i].effort : effort, others[i].without);
+  }
 }
 
 wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
@@ -456,7 +469,7 @@ wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
   x.is_tied = wk_xcalloc(net->tensors.n, sizeof *x.is_tied);
   find_ties(&x);
   wk_status s = search(&x);
-  if (!s && o->effort > 1) s = search_twice(&x);
+  if (!s) search_others(&x);
   int tries = wk_accel_leaves_out(&x, WK_ACCEL_LOCAL_SEARCH) ? 0 : efforts[o->effort].tries;
   if (!s) {
     wk_accel_improve(&x, tries);
