@@ -99,7 +99,8 @@ gives 'a float model' '^1 point, 0 failed; 1 computed now$' "$wick" sweep "$floa
 "$wick" sim "$float" --quantize-random 3 --dram latency=500 --model timing --json float.json \
   >/dev/null 2>&1
 gives 'as sim quantises it' '^True$' python3 -c 'import json
-print(json.load(open("f/points.json"))["points"][0]["cycles"] == json.load(open("float.json"))["cycles"])'
+points = json.load(open("f/points.json"))["points"]
+print(points[0]["cycles"] == json.load(open("float.json"))["cycles"])'
 gives 'another seed is another point' '^1 point, 0 failed; 1 computed now$' "$wick" sweep "$float" \
   -o f --quantize-random 4 --set dram_latency=500
 "$wick" sweep "$float" -o f --set dram_latency=500 >float.txt
