@@ -130,12 +130,21 @@ static void print_operators(const explaining *e) {
   }
 }
 
+static void print_single(const wk_accel_explain *x, FILE *f) {
+  if (!x->single) return;
+  fprintf(f, "taken is what was found operator by operator, %lld cycles for the whole part; the "
+             "groups with the least total ", (long long)x->single);
+  if (x->grouped == INT64_MAX) fprintf(f, "do not fit together\n");
+  else fprintf(f, "take %lld\n", (long long)x->grouped);
+}
+
 static void print(const explaining *e) {
   fprintf(e->f, "operators around %s:\n", e->x->layer);
   print_operators(e);
   fprintf(e->f, "groups with it, those of other operators than the chosen one at their best "
                 "(*: chosen; total: what the part costs with it, the least wins):\n");
   print_candidates(e);
+  print_single(e->x, e->f);
 }
 
 void wk_accel_explain_print(wk_accel_explain *x, const wk_accel_net *net, const wk_accel_plan *p,
@@ -151,6 +160,7 @@ void wk_accel_explain_print(wk_accel_explain *x, const wk_accel_net *net, const 
   }
   x->is_found = x->is_found || has_it;
   x->list.n = 0;
+  x->single = x->grouped = 0;
   free(e.before);
   free(e.behind);
 }

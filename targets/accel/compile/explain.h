@@ -19,6 +19,9 @@ typedef struct {
   const char *layer;
   bool is_found; /* in one of the parts */
   WK_VEC(wk_accel_candidate) list; /* of one part, as considered */
+  int64_t single, grouped; /* cycles of the part operator by operator, and in the groups with the
+                              least total (INT64_MAX: they do not fit), where the former
+                              were taken; 0: they were not */
 } wk_accel_explain;
 
 /* Prints what stands in the list about the layer, if the part has it, and which groups the plan

@@ -375,10 +375,13 @@ static wk_status search(searching *x) {
   return NULL;
 }
 
-static bool is_faster(const searching *x, const searching *than) {
+/* As a whole: cycles of both, INT64_MAX where one does not fit. */
+static bool is_faster(const searching *x, const searching *than, int64_t cycles[2]) {
   verdict v = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
   verdict now = wk_accel_judge(than, &than->plan, 0, than->plan.groups.n);
-  return v.fits && (!now.fits || v.cycles < now.cycles);
+  cycles[0] = v.fits ? v.cycles : INT64_MAX;
+  cycles[1] = now.fits ? now.cycles : INT64_MAX;
+  return cycles[0] < cycles[1];
 }
 
 /* Candidates of the search before, or those behind, are none of the plan's. */
@@ -434,12 +437,13 @@ static void search_other(searching *x, int effort, unsigned without) {
   wk_accel_explain *e = other.explain;
   searching y = *x;
   size_t found = e ? e->list.n : 0;
+  int64_t cycles[2];
   y.o = &other;
   y.plan = (wk_accel_plan){0};
   other.effort = effort;
   other.without |= without;
   wk_status failed = search(&y); /* then what has been found stays */
-  bool is_better = !failed && is_faster(&y, x);
+  bool is_better = !failed && is_faster(&y, x, cycles);
   wk_status_free(failed);
   if (is_better) {
     wk_accel_plan worse = x->plan;
@@ -449,6 +453,7 @@ static void search_other(searching *x, int effort, unsigned without) {
   }
   if (is_better && !without) forget(e, 0, found);
   else if (e) e->list.n = found; /* what leaves out an idea has no candidates of its own */
+  if (e && is_better && without) e->single = cycles[0], e->grouped = cycles[1];
   wk_accel_plan_free(&y.plan);
 }
 
