@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "compiler/driver/emit.h"
-#include "compiler/driver/pipeline.h"
+#include "compiler/pipeline/emit.h"
+#include "compiler/pipeline/pipeline.h"
 #include "runtime/wick.h"
 #include "targets/cpu/cpu.h"
 #include "tests/unit/program_build.h"

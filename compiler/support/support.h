@@ -140,6 +140,12 @@ void wk_str_quote(wk_str *b, const char *s);
 /* Makes text from a file fit to be shown: '?' for control characters and for bytes that are no
  * UTF-8, blanks for newlines and tabs. */
 void wk_text_clean(char *s);
+/* The file name, without ending, that stands for the name of a tensor, here and on other systems:
+ * ASCII letters, digits and "._-" stay, every other byte and a leading '.' become "%XX" as in a
+ * URL. Different names have different files, and a name has the same file wherever it is written.
+ * Never empty, never with a '~' unless it would exceed 200 bytes: then its end is "~" and a
+ * hash. */
+char *wk_text_file_name(wk_arena *a, const char *name);
 /* "12.3 MiB", "940 B" into a static-size buffer. */
 typedef struct { char s[24]; } wk_text24;
 wk_text24 wk_bytes_text(uint64_t n);
@@ -171,6 +177,14 @@ static inline uint64_t wk_gcd(uint64_t a, uint64_t b) {
 static inline uint64_t wk_align_up(uint64_t x, uint64_t a) { return (x + a - 1) / a * a; }
 
 double wk_clock(void); /* seconds, monotonic */
+
+/* ---- progress: of long work, for whoever wants to show it ---------------------------------- */
+
+/* One line, which takes the place of the one before; nothing unless the program shows it. */
+void wk_progress(const char *fmt, ...) WK_PRINTF(1, 2);
+void wk_progress_end(void); /* there is nothing more to show */
+/* Once, before there are threads. show(NULL): the end. */
+void wk_progress_to(void (*show)(const char *text));
 
 /* ---- files -------------------------------------------------------------------------------- */
 

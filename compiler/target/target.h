@@ -97,7 +97,7 @@ typedef struct {
 
 /* What may be asked of a target beside its machine: `--NAME VALUE` of the commands that compile. */
 typedef struct {
-  const char *name;   /* "effort": one that the commands have (compiler/driver/targets.h) */
+  const char *name;   /* "effort": one that the commands have (compiler/pipeline/targets.h) */
   const char *values; /* "0 to 3 (default 1)" */
   const char *doc;
 } wk_target_setting;

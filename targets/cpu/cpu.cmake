@@ -74,11 +74,11 @@ if(TARGET wk_cpu)
   endforeach()
   if(EXISTS ${CMAKE_SOURCE_DIR}/bench/gradients.c)
     add_executable(bench_gradients bench/gradients.c)
-    target_link_libraries(bench_gradients wk_driver)
+    target_link_libraries(bench_gradients wk_pipeline)
   endif()
 endif()
 
 # The example that links a compiled model.
-if(EXISTS ${CMAKE_SOURCE_DIR}/compiler/driver/main.c)
+if(EXISTS ${CMAKE_SOURCE_DIR}/cli/main.c)
   add_test(NAME bundle/example COMMAND ${CMAKE_SOURCE_DIR}/tests/bundle/run $<TARGET_FILE:wick>)
 endif()

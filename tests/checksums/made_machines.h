@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/driver/emit.h"
-#include "compiler/driver/pipeline.h"
-#include "compiler/driver/targets.h"
 #include "compiler/package/package.h"
+#include "compiler/pipeline/emit.h"
+#include "compiler/pipeline/pipeline.h"
+#include "compiler/pipeline/targets.h"
 #include "targets/opencl/description.h"
 #include "tests/checksums/table.h"
 

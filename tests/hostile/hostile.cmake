@@ -2,7 +2,7 @@
 # wk_hostile: readers, seeds and mutations of tests/hostile, for its driver and tests/unit.
 file(GLOB hostile_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/hostile/*.c)
 list(REMOVE_ITEM hostile_sources ${CMAKE_SOURCE_DIR}/tests/hostile/main.c)
-add_library(wk_hostile STATIC ${hostile_sources} ${CMAKE_SOURCE_DIR}/compiler/driver/pipeline.c)
+add_library(wk_hostile STATIC ${hostile_sources} ${CMAKE_SOURCE_DIR}/compiler/pipeline/pipeline.c)
 target_link_libraries(wk_hostile PUBLIC ${WK_ALL})
 target_compile_definitions(wk_hostile
                            PRIVATE WICK_TEST_CAFFE2="${CMAKE_SOURCE_DIR}/tests/caffe2"

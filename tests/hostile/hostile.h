@@ -3,9 +3,9 @@
 #ifndef WICK_TEST_HOSTILE_H
 #define WICK_TEST_HOSTILE_H
 
-#include "compiler/driver/emit.h"
-#include "compiler/driver/pipeline.h"
-#include "compiler/driver/targets.h"
+#include "compiler/pipeline/emit.h"
+#include "compiler/pipeline/pipeline.h"
+#include "compiler/pipeline/targets.h"
 #include "compiler/support/support.h"
 
 /* One input being fed to a reader, and what became of it. */

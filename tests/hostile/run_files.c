@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/driver/diff.h"
-#include "compiler/driver/train.h"
+#include "cli/fit/train.h"
+#include "cli/study/diff.h"
 #include "runtime/wick.h"
 #include "targets/opencl/description.h"
 #include "tests/accel_package.h"

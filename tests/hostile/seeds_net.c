@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "compiler/caffe2/net.h"
-#include "compiler/driver/model.h"
+#include "compiler/pipeline/model.h"
 #include "onnx.pb-c.h"
 #include "tests/hostile/fields.h"
 #include "tests/hostile/hostile.h"

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/driver/compare.h"
-#include "compiler/driver/emit.h"
-#include "compiler/driver/pipeline.h"
-#include "compiler/driver/targets.h"
+#include "cli/verify/compare.h"
 #include "compiler/eval/eval.h"
+#include "compiler/pipeline/emit.h"
+#include "compiler/pipeline/pipeline.h"
+#include "compiler/pipeline/targets.h"
 #include "runtime/wick.h"
 #include "sim/device.h"
 

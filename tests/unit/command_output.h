@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/driver/command.h"
+#include "cli/command.h"
 #include "compiler/onnx/onnx.h"
 #include "tests/unit/captured.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/driver/pipeline.h"
+#include "compiler/pipeline/pipeline.h"
 
 static inline void must(wk_status s) {
   if (s) fail_msg("%s: %s", s->place ? s->place : "", s->message);

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-#include "compiler/driver/pipeline.h"
-#include "compiler/driver/runner.h"
+#include "compiler/pipeline/pipeline.h"
+#include "compiler/pipeline/runner.h"
 
 typedef struct {
   const wk_targets *targets;

@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/pipeline.h"
-#include "compiler/driver/targets.h"
 #include "compiler/integer/integer.h"
+#include "compiler/pipeline/pipeline.h"
+#include "compiler/pipeline/targets.h"
 #include "targets/accel/check/footprint.h"
 #include "targets/accel/compile/compile.h"
 #include "targets/accel/compile/ideas.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/accel_parts.h"
+#include "cli/accel_parts.h"
 #include "tests/accel_package.h"
 #include "tests/accel_streams.h"
 

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/accel_parts.h"
-#include "compiler/driver/causes.h"
-#include "compiler/driver/sim_json.h"
+#include "cli/accel_parts.h"
+#include "cli/study/causes.h"
+#include "cli/study/sim_json.h"
 #include "compiler/integer/integer.h"
 #include "tests/random_layers.h"
 #include "tests/random_machine.h"

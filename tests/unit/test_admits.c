@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/pipeline.h"
+#include "compiler/pipeline/pipeline.h"
 #include "tests/plain_target.h"
 
 /* Has maps, in parts of at most so many inputs; names the node that reads the last one. */

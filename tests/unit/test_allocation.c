@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/plugin.h"
-#include "compiler/driver/runner.h"
+#include "compiler/pipeline/plugin.h"
+#include "compiler/pipeline/runner.h"
 #include "sim/device.h"
 #include "tests/accel_package.h"
 #include "tests/accel_streams.h"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/test_case.h"
+#include "cli/verify/test_case.h"
 
 static char folder[] = "/tmp/wick-folders-XXXXXX";
 static bool is_wrong;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/causes.h"
+#include "cli/study/causes.h"
 
 enum { SPANS_MAX = 8, LATENCY = 100 };
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/causes.h"
+#include "cli/study/causes.h"
 
 enum { TIMELINES = 60, MOST = 120 };
 

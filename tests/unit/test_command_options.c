@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/command.h"
+#include "cli/command.h"
 
 static const wk_cmd *const cmds[] = {
 #define WK_COMMAND_X(name) &wk_cmd_##name,

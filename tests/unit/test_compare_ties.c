@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/compare.h"
+#include "cli/verify/compare.h"
 
 #define QUANTISED(x) "i8(add(round(div(" x ", 0.02f32)), -2.0f32))"
 #define BACK(q) "mul(f32(sub(i32(" q "), -2i32)), 0.02f32)"

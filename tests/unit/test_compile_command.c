@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "compiler/driver/text.h"
+#include "cli/text.h"
 #include "tests/unit/command_output.h"
 
 #define COMPILE(...) &wk_cmd_compile, WORDS(W("compile"), W("--cpu=x86-64"), __VA_ARGS__)

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/emit.h"
-#include "compiler/driver/targets.h"
-#include "compiler/driver/pipeline.h"
+#include "compiler/pipeline/emit.h"
+#include "compiler/pipeline/targets.h"
+#include "compiler/pipeline/pipeline.h"
 #include "targets/cpu/simd.h"
 
 enum { MAX_PARTS = 2 };

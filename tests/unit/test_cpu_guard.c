@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/emit.h"
-#include "compiler/driver/pipeline.h"
-#include "compiler/driver/targets.h"
+#include "compiler/pipeline/emit.h"
+#include "compiler/pipeline/pipeline.h"
+#include "compiler/pipeline/targets.h"
 #include "runtime/wick.h"
 #include "targets/cpu/llvm/module.h"
 #include "targets/cpu/llvm/object.h"

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "compiler/eval/eval.h"
-#include "compiler/driver/emit.h"
-#include "compiler/driver/pipeline.h"
+#include "compiler/pipeline/emit.h"
+#include "compiler/pipeline/pipeline.h"
 #include "compiler/memory/memory.h"
 #include "runtime/wick.h"
 #include "targets/cpu/cpu.h"

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/paths.h"
-#include "compiler/driver/runner.h"
+#include "cli/paths.h"
+#include "compiler/pipeline/runner.h"
 
 /* ---- what is written over what --------------------------------------------------------------- */
 

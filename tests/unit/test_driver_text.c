@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/csv.h"
-#include "compiler/driver/plot.h"
-#include "compiler/driver/text.h"
+#include "cli/csv.h"
+#include "cli/plot.h"
+#include "cli/text.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/explore/explore.h"
+#include "cli/sweep/explore.h"
 
 enum { MOST = 12 };
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/explore/explore.h"
+#include "cli/sweep/explore.h"
 #include "tests/unit/printed_lines.h"
 #include "tests/unit/sweep_folder.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/what_if.h"
+#include "cli/study/what_if.h"
 #include "tests/random_stream.h"
 
 static struct { uint64_t first, count; } range = {1, 300};

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/runner.h"
 #include "compiler/grad/grad.h"
+#include "compiler/pipeline/runner.h"
 #include "tests/random_control.h"
 #include "tests/random_graph.h"
 

@@ -14,8 +14,8 @@
 
 #include "compiler/onnx/onnx.h"
 #include "runtime/wick.h"
-#include "compiler/driver/emit.h"
-#include "compiler/driver/targets.h"
+#include "compiler/pipeline/emit.h"
+#include "compiler/pipeline/targets.h"
 #include "tests/hostile/hostile.h"
 #include "tests/hostile/model_text.h"
 #include "tests/pace.h"

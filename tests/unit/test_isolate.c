@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/compare.h"
+#include "cli/verify/compare.h"
 #include "tests/unit/printed_lines.h"
 
 static const char text[] =

@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/jobs.h"
+#include "cli/jobs.h"
 #include "tests/unit/captured.h"
 
 enum { MOST = 80 };

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/explore/explore.h"
-#include "compiler/driver/train.h"
+#include "cli/fit/train.h"
+#include "cli/sweep/explore.h"
 
 typedef struct {
   const char *name;

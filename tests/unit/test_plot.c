@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/plot.h"
+#include "cli/plot.h"
 
 static wk_text24 text_of(double y) {
   wk_text24 t;

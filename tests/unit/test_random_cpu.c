@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/runner.h"
+#include "compiler/pipeline/runner.h"
 #include "targets/cpu/simd.h"
 #include "tests/random_graph.h"
 

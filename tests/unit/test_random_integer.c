@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/runner.h"
 #include "compiler/integer/integer.h"
+#include "compiler/pipeline/runner.h"
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/plugin.h"
-#include "compiler/driver/runner.h"
+#include "compiler/pipeline/plugin.h"
+#include "compiler/pipeline/runner.h"
 #include "tests/random_graph.h"
 
 static uint64_t first_seed = 1, n_seeds = 60;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/run.h"
+#include "cli/run.h"
 #include "tests/unit/captured.h"
 
 /* ---- the clock ------------------------------------------------------------------------------- */

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/quantize.h"
-#include "compiler/driver/run.h"
-#include "compiler/driver/train.h"
+#include "cli/fit/train.h"
+#include "cli/run.h"
+#include "compiler/calibrate/quantize.h"
 
 static char folder[] = "/tmp/wick-samples-XXXXXX";
 static bool is_wrong;

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/report.h"
-#include "compiler/driver/sim_json.h"
+#include "cli/study/report.h"
+#include "cli/study/sim_json.h"
 
 static wk_stream *tiny_stream(void) {
   wk_machine m;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/sim.h"
+#include "cli/study/sim.h"
 
 enum { LAYERS = 3, SPANS_MAX = 8 };
 

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/causes.h"
-#include "compiler/driver/diff.h"
-#include "compiler/driver/report.h"
-#include "compiler/driver/sim_json.h"
+#include "cli/study/causes.h"
+#include "cli/study/diff.h"
+#include "cli/study/report.h"
+#include "cli/study/sim_json.h"
 
 static char folder[] = "/tmp/wick-shown-XXXXXX";
 static bool is_wrong;

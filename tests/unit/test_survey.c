@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "compiler/driver/survey.h"
+#include "cli/survey.h"
 #include "tests/unit/captured.h"
 
 static char folder[] = "/tmp/wick-survey-XXXXXX";

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/sweep.h"
+#include "cli/sweep/sweep.h"
 #include "tests/unit/printed_lines.h"
 #include "tests/unit/sweep_folder.h"
 

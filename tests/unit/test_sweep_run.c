@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/sweep.h"
+#include "cli/sweep/sweep.h"
 #include "tests/unit/open_files.h"
 #include "tests/unit/sweep_folder.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/sweep.h"
+#include "cli/sweep/sweep.h"
 #include "tests/unit/sweep_folder.h"
 
 static char folder[] = "/tmp/wick-space-XXXXXX";

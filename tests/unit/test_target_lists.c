@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/targets.h"
+#include "compiler/pipeline/targets.h"
 
 typedef struct {
   const char *what;

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/test_case.h"
+#include "cli/verify/test_case.h"
 
 typedef enum { PASSES, FAILS, NEVER_ENDS, DIES } fate;
 

@@ -2,7 +2,7 @@
 /* The history of a training run as text. */
 #include "tests/unit/case_text.h"
 
-#include "compiler/driver/train.h"
+#include "cli/fit/train.h"
 
 static wk_history history(const char *metric) {
   static const wk_epoch rows[] = {

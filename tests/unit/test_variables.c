@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/pipeline.h"
-#include "compiler/driver/runner.h"
 #include "compiler/onnx/onnx.h"
+#include "compiler/pipeline/pipeline.h"
+#include "compiler/pipeline/runner.h"
 #include "tests/random_middle.h"
 #include "tests/unit/line_package.h"
 #include "tests/unit/middle.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/view.h"
+#include "cli/view.h"
 #include "compiler/ir/program_check.h"
 #include "compiler/lower/generate.h"
 #include "compiler/lower/inst.h"

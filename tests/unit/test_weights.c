@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/test_case.h"
-#include "compiler/driver/weights.h"
+#include "cli/verify/test_case.h"
 #include "compiler/eval/eval.h"
+#include "compiler/pipeline/weights.h"
 
 static wk_module *module_of(const char *head, const char *body) {
   wk_str b = {0};

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/what_if.h"
+#include "cli/study/what_if.h"
 #include "tests/random_stream.h"
 
 enum { STREAMS = 200, TIMED = 60 };

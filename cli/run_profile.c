@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where the time goes: per instruction of a compiled model, per node of the evaluator. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/run.h"
+#include "cli/text.h"
+
+typedef struct {
+  const char *op, *name, *what;
+  double seconds; /* of all runs */
+  uint64_t macs, bytes;
+} profile_row;
+
+typedef WK_VEC(profile_row) profile_rows;
+
+static void add_line(wk_table *t, const char *op, const char *name, const profile_row *r,
+                     double runs, double total) {
+  double s = r->seconds / runs;
+  wk_str rate = {0};
+  if (r->macs && s > 0) wk_str_printf(&rate, "%.1f", 2e-9 * (double)r->macs / s);
+  else wk_str_add(&rate, "-");
+  wk_table_row(t, "%.3f\t%.1f\t%s\t%s\t%s\t%s", s * 1e3, total > 0 ? 100 * r->seconds / total : 0,
+               rate.s, op, name, r->what ? r->what : "");
+  wk_str_free(&rate);
+}
+
+static int by_seconds(const void *a, const void *b) {
+  const profile_row *x = a, *y = b;
+  if (x->seconds != y->seconds) return x->seconds < y->seconds ? 1 : -1;
+  return strcmp(x->op, y->op);
+}
+
+static void add_sums(wk_table *t, const profile_rows *rows, double runs, double total) {
+  profile_rows sums = {0};
+  for (size_t i = 0; i < rows->n; i++) {
+    size_t k = 0;
+    profile_row fresh = {.op = rows->data[i].op};
+    while (k < sums.n && strcmp(sums.data[k].op, rows->data[i].op) != 0) k++;
+    if (k == sums.n) wk_vec_push(&sums, fresh);
+    sums.data[k].seconds += rows->data[i].seconds;
+    sums.data[k].macs += rows->data[i].macs;
+  }
+  if (sums.n) qsort(sums.data, sums.n, sizeof *sums.data, by_seconds);
+  for (size_t i = 0; i < sums.n; i++)
+    add_line(t, sums.data[i].op, "all", &sums.data[i], runs, total);
+  wk_vec_free(&sums);
+}
+
+static void print(const profile_rows *rows, double runs) {
+  double total = 0;
+  wk_table t = {0};
+  for (size_t i = 0; i < rows->n; i++) total += rows->data[i].seconds;
+  wk_table_row(&t, "MS\t%%\tGFLOP/S\tOP\tNODE\tOPERANDS");
+  for (size_t i = 0; i < rows->n; i++)
+    add_line(&t, rows->data[i].op, rows->data[i].name, &rows->data[i], runs, total);
+  add_sums(&t, rows, runs, total);
+  wk_table_row(&t, "%.3f\t100.0\t\ttotal", total / runs * 1e3);
+  wk_table_print(stdout, &t, "rrrlll");
+  putchar('\n');
+}
+
+/* ---- compiled -------------------------------------------------------------------------------- */
+
+static wk_status run_steps(const wk_run_opts *o, wk_run_job *job, wk_tensor *out,
+                           wick_step_profile *profile) {
+  const void *inputs[WK_RUNNER_MAX_IO];
+  void *outputs[WK_RUNNER_MAX_IO];
+  wick_session *session = wk_runner_session(job->runner);
+  WK_TRY(wk_runner_run(job->runner, job->in, out)); /* warm, checked, outputs allocated */
+  for (size_t i = 0; i < wk_runner_inputs(job->runner); i++) inputs[i] = job->in[i].data;
+  for (size_t i = 0; i < wk_runner_outputs(job->runner); i++) outputs[i] = out[i].data;
+  for (int64_t k = 0; k < o->repeat; k++) {
+    wick_status s = wick_session_run_profiled(session, inputs, outputs, profile);
+    WK_TRY(wk_wick_error(s, wick_session_error(session), NULL));
+  }
+  return NULL;
+}
+
+static wk_status profile_session(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
+  const wick_entry_info *e = wick_session_entry(wk_runner_session(job->runner));
+  wick_step_profile *profile = wk_xcalloc(e->step_count, sizeof *profile);
+  profile_rows rows = {0};
+  wk_status s = run_steps(o, job, out, profile);
+  for (uint32_t i = 0; !s && i < e->step_count; i++) {
+    profile_row r = {.op = e->steps[i].op, .name = wk_text_shown(job->arena, e->steps[i].node),
+                     .what = wk_text_shown(job->arena, e->steps[i].text),
+                     .seconds = 1e-9 * (double)profile[i].nanoseconds, .macs = e->steps[i].macs};
+    wk_vec_push(&rows, r);
+  }
+  if (!s) print(&rows, (double)o->repeat);
+  wk_vec_free(&rows);
+  free(profile);
+  return s;
+}
+
+/* ---- evaluator ------------------------------------------------------------------------------- */
+
+typedef struct {
+  profile_rows rows; /* of the first run; later ones add their times */
+  size_t next;
+  double last;
+  wk_arena *arena;
+} eval_profile;
+
+static wk_status after_node(void *ctx, const wk_graph *g, const wk_node *n, const wk_tensor *in,
+                            const wk_tensor *out, int depth) {
+  eval_profile *p = ctx;
+  (void)in;
+  if (depth > 0) return NULL; /* the time of bodies is their owner's */
+  double t = wk_clock();
+  if (p->next == p->rows.n) {
+    profile_row r = {.op = wk_op_get(n->op)->name, .name = wk_text_shown(p->arena, n->name),
+                     .macs = (uint64_t)wk_node_macs(g, n)};
+    if (n->n_out && n->out[0] != WK_NONE) r.what = wk_type_text(p->arena, &out[0].type);
+    wk_vec_push(&p->rows, r);
+  }
+  p->rows.data[p->next++].seconds += t - p->last;
+  p->last = wk_clock();
+  return NULL;
+}
+
+static wk_status profile_eval(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
+  eval_profile p = {.arena = job->arena};
+  wk_status s = NULL;
+  for (int64_t k = 0; !s && k < o->repeat; k++) {
+    for (size_t i = 0; i < wk_runner_outputs(job->runner); i++) wk_tensor_free(&out[i]);
+    p.next = 0;
+    p.last = wk_clock();
+    s = wk_eval_graph(wk_runner_module(job->runner)->main, job->in, out, after_node, &p);
+  }
+  if (!s) print(&p.rows, (double)o->repeat);
+  wk_vec_free(&p.rows);
+  return s;
+}
+
+wk_status wk_run_profile(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
+  return wk_runner_session(job->runner) ? profile_session(o, job, out) : profile_eval(o, job, out);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs as JSON values. */
+#ifndef WICK_CLI_STUDY_SIM_JSON_H
+#define WICK_CLI_STUDY_SIM_JSON_H
+
+#include <jansson.h>
+
+#include "cli/study/sim.h"
+
+/* What --json has of a run. */
+json_t *wk_sim_figures_json(const wk_sim_shown *x);
+
+/* Events of the Chrome trace format; a cycle is shown as a microsecond. */
+typedef struct {
+  json_t *events; /* an array, added to */
+  int process;    /* of this run */
+  uint64_t from;  /* when it starts: behind the runs before */
+} wk_sim_trace;
+void wk_sim_trace_add(const wk_sim_trace *t, const wk_sim_shown *x);
+
+#endif

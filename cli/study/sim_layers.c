@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/csv.h"
+#include "cli/study/sim.h"
+#include "cli/text.h"
+#include "targets/accel/isa/parts.h"
+
+/* ---- cycles ---------------------------------------------------------------------------------- */
+
+static void charge_all(wk_sim_layers *out, const wk_sim_run *run) {
+  wk_accel_charge *charges = wk_xcalloc(out->n + 1, sizeof *charges);
+  wk_xcheck(wk_sim_charge(run, out->n, charges));
+  for (uint32_t i = 0; i <= out->n; i++) {
+    wk_sim_layer *l = &out->list[i];
+    l->cycles = charges[i].cycles;
+    l->transfers = charges[i].transfers;
+    l->overlapped = charges[i].overlapped;
+    l->exposed = charges[i].transfers - charges[i].overlapped;
+  }
+  free(charges);
+}
+
+/* ---- bytes and bounds ------------------------------------------------------------------------ */
+
+static void count_bytes(wk_sim_layers *out, const wk_stream *s) {
+  for (uint32_t i = 0; i < s->n; i++) {
+    wk_isa_command c;
+    if (!wk_stream_get(s, i, &c) || (c.opcode != WK_CMD_LD && c.opcode != WK_CMD_ST)) continue;
+    wk_sim_layer *l = &out->list[c.operator <= out->n ? c.operator : 0];
+    uint64_t bytes = wk_transfer_bytes(&c);
+    *(c.opcode == WK_CMD_LD ? &l->read : &l->written) += bytes;
+  }
+}
+
+static void count_accesses(wk_sim_layers *out, const wk_sim_run *run) {
+  for (uint32_t i = 0; run->accesses && i < WK_TIMING_OPERATORS; i++) {
+    wk_sim_layer *l = &out->list[i <= out->n ? i : 0];
+    l->words += run->accesses[i].words;
+    l->sums += run->accesses[i].sums;
+  }
+}
+
+static uint64_t cycles_of(const wk_machine *m, uint64_t bytes) {
+  uint64_t num = (uint64_t)m->dram_bytes.num, den = (uint64_t)m->dram_bytes.den;
+  return (bytes * den + num - 1) / num;
+}
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static uint64_t engines_of(const wk_sim_layer *l) { return most(most(l->ex, l->drain), l->ve); }
+
+static void set_bounds(wk_sim_layer *l, const wk_machine *m) {
+  uint64_t engines = engines_of(l), memory = cycles_of(m, l->read + l->written);
+  l->bound = most(engines, memory);
+  l->hidden = l->bound > l->cycles ? l->bound - l->cycles : 0;
+  l->compulsory_bound = most(engines, cycles_of(m, l->compulsory));
+  l->limit = memory > engines    ? "memory"
+             : engines == 0      ? ""
+             : engines == l->ex  ? "array"
+             : engines == l->ve  ? "vector"
+                                 : "drain";
+}
+
+bool wk_sim_is_memory_bound(const wk_sim_layer *l) { return l->compulsory_bound > engines_of(l); }
+
+static void add(wk_sim_layer *to, const wk_sim_layer *l) {
+  to->cycles += l->cycles;
+  to->predicted += l->predicted;
+  to->transfers += l->transfers;
+  to->overlapped += l->overlapped;
+  to->exposed += l->exposed;
+  to->read += l->read;
+  to->written += l->written;
+  to->words += l->words;
+  to->sums += l->sums;
+  to->macs += l->macs;
+  to->ex += l->ex;
+  to->drain += l->drain;
+  to->ve += l->ve;
+  to->compulsory += l->compulsory;
+}
+
+wk_sim_layers wk_sim_layers_of(const wk_sim_shown *x) {
+  const wk_accel_part *row = x->part->row;
+  wk_sim_layers out = {.n = row->layers};
+  out.list = wk_xcalloc(row->layers + 1, sizeof *out.list);
+  charge_all(&out, x->run);
+  count_bytes(&out, x->stream);
+  count_accesses(&out, x->run);
+  out.list[0].predicted = row->predicted; /* but for what is the layers' */
+  for (uint32_t i = 0; i <= out.n; i++) {
+    wk_sim_layer *l = &out.list[i];
+    if (i) {
+      const wk_accel_layer *from = &x->part->unit->layers[row->first_layer + i - 1];
+      out.list[0].predicted -= from->predicted;
+      l->predicted = from->predicted;
+      l->macs = from->macs;
+      l->ex = from->ex;
+      l->drain = from->drain;
+      l->ve = from->ve;
+      l->compulsory = from->compulsory;
+    }
+    set_bounds(l, x->machine);
+  }
+  for (uint32_t i = 0; i <= out.n; i++) add(&out.total, &out.list[i]);
+  set_bounds(&out.total, x->machine);
+  return out;
+}
+
+static double ratio(uint64_t part, double whole) { return whole > 0 ? (double)part / whole : -1; }
+
+wk_sim_ratios wk_sim_ratios_of(const wk_machine *m, const wk_sim_layer *l, uint64_t all_cycles) {
+  double array = (double)m->array * (double)m->array;
+  return (wk_sim_ratios){
+      .share = ratio(l->cycles, (double)all_cycles),
+      .utilisation = ratio(l->macs, array * (double)l->cycles),
+      .mapping = ratio(l->macs, array * (double)l->ex),
+      .activity = l->ex ? ratio(l->ex, (double)l->cycles) : -1,
+      .overlap = ratio(l->overlapped, (double)l->transfers),
+      .efficiency = ratio(l->bound, (double)(l->cycles + l->hidden))};
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+const char *wk_sim_layer_name(const wk_sim_part *p, uint32_t operator) {
+  if (!operator) return "other";
+  return wk_accel_text(p->unit, p->unit->layers[p->row->first_layer + operator - 1].name);
+}
+
+const char *wk_sim_layer_op(const wk_sim_part *p, uint32_t operator) {
+  if (!operator) return "";
+  return wk_accel_text(p->unit, p->unit->layers[p->row->first_layer + operator - 1].op);
+}
+
+static wk_text24 percent(double v) {
+  wk_text24 t;
+  snprintf(t.s, sizeof t.s, v < 0 ? "-" : "%.1f", 100 * v);
+  return t;
+}
+
+static void add_row(wk_table *t, const wk_machine *m, const char *name, const char *op,
+                    const wk_sim_layer *l, uint64_t all) {
+  wk_sim_ratios r = wk_sim_ratios_of(m, l, all);
+  wk_table_row(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name,
+               op, wk_sim_grouped(l->cycles).s, wk_sim_grouped(l->predicted).s,
+               percent(r.share).s, percent(r.utilisation).s, percent(r.mapping).s,
+               percent(r.activity).s, percent(r.overlap).s, wk_sim_grouped(l->exposed).s,
+               wk_bytes_text(l->read).s, wk_bytes_text(l->written).s, *l->limit ? l->limit : "-",
+               wk_sim_grouped(l->bound).s, wk_sim_grouped(l->compulsory_bound).s,
+               wk_sim_grouped(l->hidden).s, percent(r.efficiency).s);
+}
+
+/* What only other layers can hide, and those only as far as the scratchpad has room. */
+static void print_memory_bound(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l) {
+  wk_sim_layer sum = {0};
+  uint64_t n = 0;
+  for (uint32_t i = 1; i <= l->n; i++) {
+    if (!wk_sim_is_memory_bound(&l->list[i])) continue;
+    add(&sum, &l->list[i]);
+    n++;
+  }
+  if (!sum.exposed) return;
+  fprintf(f, "\nMemory-bound: %" PRIu64 " %s, %s cycles, %.1f %%, %s of them exposed. Weights and "
+          "the part's\ninputs and outputs take %s cycles to move, longer than the work on them; "
+          "prefetch hides\nthat only behind other layers. Several images in one run (--bind, "
+          "--shape) share the weights.\n", n, n == 1 ? "layer" : "layers",
+          wk_sim_grouped(sum.cycles).s, 100 * ratio(sum.cycles, (double)l->total.cycles),
+          wk_sim_grouped(sum.exposed).s, wk_sim_grouped(cycles_of(x->machine, sum.compulsory)).s);
+}
+
+void wk_sim_print_layers(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l) {
+  wk_arena *a = wk_arena_new();
+  wk_table t = {0};
+  wk_table_row(&t, "\nlayer\top\tcycles\tpredicted\t%%\tuse %%\tmapping %%\tactivity %%\toverlap %%"
+               "\texposed\tread\twritten\tlimit\tbound\tleast\thidden\tefficiency %%");
+  for (uint32_t k = 1; k <= l->n + 1; k++) {
+    uint32_t i = k <= l->n ? k : 0; /* what belongs to none comes last */
+    const wk_sim_layer *row = &l->list[i];
+    if (!i && !row->cycles && !row->read && !row->written) continue;
+    add_row(&t, x->machine, wk_text_shown(a, wk_sim_layer_name(x->part, i)),
+            wk_text_shown(a, wk_sim_layer_op(x->part, i)), row, l->total.cycles);
+  }
+  add_row(&t, x->machine, "all", "", &l->total, l->total.cycles);
+  wk_table_print(f, &t, "llrrrrrrrrrrlrrrr");
+  print_memory_bound(f, x, l);
+  wk_arena_free(a);
+}
+
+/* ---- comma-separated ------------------------------------------------------------------------- */
+
+static void add_cell(wk_str *b, const char *text) {
+  wk_csv_text(b, text);
+  wk_str_add(b, ",");
+}
+
+static void add_ratio(wk_str *b, double v) {
+  if (v >= 0) wk_str_printf(b, "%.6f", v);
+  wk_str_add(b, ",");
+}
+
+void wk_sim_add_csv_heading(wk_str *b) {
+  if (!b->n)
+    wk_str_add(b, "part,operator,layer,op,cycles,predicted,share,utilisation,mapping,activity,"
+                  "overlap,exposed,macs,ex,drain,ve,read,written,compulsory,bound,"
+                  "compulsory_bound,hidden,efficiency,limit\n");
+}
+
+void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x) {
+  wk_sim_layers layers = wk_sim_layers_of(x);
+  wk_sim_add_csv_heading(b);
+  for (uint32_t i = 0; i <= layers.n; i++) {
+    const wk_sim_layer *l = &layers.list[i];
+    wk_sim_ratios r = wk_sim_ratios_of(x->machine, l, layers.total.cycles);
+    const uint64_t numbers[] = {l->exposed, l->macs, l->ex, l->drain, l->ve, l->read, l->written,
+                                l->compulsory, l->bound, l->compulsory_bound, l->hidden};
+    wk_str_printf(b, "%zu,%u,", x->part->number, i);
+    add_cell(b, wk_sim_layer_name(x->part, i));
+    add_cell(b, wk_sim_layer_op(x->part, i));
+    wk_str_printf(b, "%" PRIu64 ",%" PRIu64 ",", l->cycles, l->predicted);
+    add_ratio(b, r.share);
+    add_ratio(b, r.utilisation);
+    add_ratio(b, r.mapping);
+    add_ratio(b, r.activity);
+    add_ratio(b, r.overlap);
+    for (size_t k = 0; k < WK_COUNTOF(numbers); k++)
+      wk_str_printf(b, "%" PRIu64 ",", numbers[k]);
+    add_ratio(b, r.efficiency);
+    wk_str_printf(b, "%s\n", l->limit);
+  }
+  free(layers.list);
+}

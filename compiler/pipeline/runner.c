@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/pipeline/runner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "compiler/support/machine.h"
+
+typedef struct {
+  const char *name;
+  wk_type type;
+  const wk_labels *labels; /* of an output, or NULL */
+} port;
+
+struct wk_runner {
+  wk_arena *arena;
+  wk_module *module;     /* evaluator */
+  wick_model *model;     /* runtime */
+  wick_session *session;
+  wick_state *state;     /* bound to the session; NULL: it needs none */
+  wk_tensor *variables;  /* evaluator: what the variables hold */
+  port *in, *out, *states;
+  size_t n_in, n_out, n_states;
+  wk_runner_start start;
+};
+
+size_t wk_runner_inputs(const wk_runner *r) { return r->n_in; }
+size_t wk_runner_outputs(const wk_runner *r) { return r->n_out; }
+const char *wk_runner_input_name(const wk_runner *r, size_t i) { return r->in[i].name; }
+const char *wk_runner_output_name(const wk_runner *r, size_t i) { return r->out[i].name; }
+const wk_labels *wk_runner_output_labels(const wk_runner *r, size_t i) { return r->out[i].labels; }
+const wk_type *wk_runner_input_type(const wk_runner *r, size_t i) { return &r->in[i].type; }
+wk_runner_start wk_runner_started(const wk_runner *r) { return r->start; }
+wick_session *wk_runner_session(const wk_runner *r) { return r->session; }
+const wk_module *wk_runner_module(const wk_runner *r) { return r->module; }
+
+size_t wk_runner_states(const wk_runner *r) { return r->n_states; }
+const char *wk_runner_state_name(const wk_runner *r, size_t i) { return r->states[i].name; }
+const wk_type *wk_runner_state_type(const wk_runner *r, size_t i) { return &r->states[i].type; }
+
+void *wk_runner_state_data(const wk_runner *r, size_t i) {
+  return r->variables ? r->variables[i].data : wick_state_data(r->state, (uint32_t)i);
+}
+
+void wk_runner_free(wk_runner *r) {
+  if (!r) return;
+  wick_session_free(r->session);
+  wick_state_free(r->state);
+  wick_model_free(r->model);
+  wk_module_free(r->module);
+  for (size_t i = 0; r->variables && i < r->n_states; i++) wk_tensor_free(&r->variables[i]);
+  wk_arena_free(r->arena);
+  free(r);
+}
+
+/* Of what whoever runs it will make, before any of it is made. limit 0: what the machine has. */
+static wk_status check_memory(const wk_runner *r, const char *path, uint64_t limit) {
+  uint64_t needed = 0, there = wk_machine_memory();
+  if (!limit || limit > there) limit = there;
+  for (size_t i = 0; i < r->n_in + r->n_out; i++) {
+    const port *p = i < r->n_in ? &r->in[i] : &r->out[i - r->n_in];
+    uint64_t bytes = (uint64_t)wk_type_bytes(&p->type);
+    needed = bytes > UINT64_MAX - needed ? UINT64_MAX : needed + bytes;
+  }
+  if (needed <= limit) return NULL;
+  return wk_error_at(WK_RESOURCE, path, "out of memory: inputs and outputs ask for %" PRIu64
+                     " bytes of memory; %" PRIu64 " are the most that there may be", needed,
+                     limit);
+}
+
+/* ---- evaluator ------------------------------------------------------------------------------- */
+
+static void ports_of_graph(wk_runner *r, const wk_graph *g) {
+  r->n_in = wk_graph_plain_inputs(g);
+  r->n_out = wk_graph_plain_outputs(g);
+  r->in = wk_arena_alloc(r->arena, r->n_in * sizeof *r->in);
+  r->out = wk_arena_alloc(r->arena, r->n_out * sizeof *r->out);
+  for (size_t i = 0; i < r->n_in; i++) {
+    const wk_value *v = wk_val(g, g->inputs.data[i]);
+    r->in[i] = (port){v->name, v->type, NULL};
+  }
+  for (size_t i = 0; i < r->n_out; i++) {
+    const char *name = g->output_names.data[i];
+    r->out[i] = (port){name, wk_val(g, g->outputs.data[i])->type,
+                       wk_module_labels(g->module, name)};
+  }
+}
+
+static wk_status variables_of_graph(wk_runner *r, const wk_graph *g) {
+  r->n_states = g->inputs.n - r->n_in;
+  r->states = wk_arena_alloc(r->arena, r->n_states * sizeof *r->states);
+  r->variables = wk_arena_alloc(r->arena, r->n_states * sizeof *r->variables);
+  for (size_t i = 0; i < r->n_states; i++) {
+    const wk_value *v = wk_val(g, g->inputs.data[r->n_in + i]);
+    r->states[i] = (port){v->name, v->type, NULL};
+    WK_TRY(wk_tensor_alloc(&v->type, &r->variables[i]));
+    memcpy(r->variables[i].data, v->initial, (size_t)wk_type_bytes(&v->type));
+  }
+  return NULL;
+}
+
+/* ---- runtime --------------------------------------------------------------------------------- */
+
+wk_status wk_wick_error(wick_status s, const char *detail, const char *what) {
+  static const struct { wick_status from; wk_code to;
+  } codes[] = {{WICK_CANNOT_READ, WK_IO},
+               {WICK_CANNOT_WRITE, WK_IO},
+               {WICK_NO_MEMORY, WK_RESOURCE},
+               {WICK_NO_THREAD, WK_RESOURCE},
+               {WICK_BAD_MACHINE, WK_UNSUPPORTED},
+               {WICK_NO_DEVICE, WK_UNSUPPORTED},
+               {WICK_NO_STEPS, WK_UNSUPPORTED},
+               {WICK_DEVICE_FAILED, WK_IO},
+               {WICK_RUN_FAILED, WK_INPUT},
+               {WICK_NOT_PACKAGE, WK_INPUT},
+               {WICK_BAD_VERSION, WK_INPUT},
+               {WICK_CORRUPT, WK_INPUT},
+               {WICK_REFUSED, WK_FAILED}};
+  wk_code code = WK_INTERNAL;
+  if (s == WICK_OK) return NULL;
+  for (size_t i = 0; i < WK_COUNTOF(codes); i++)
+    if (codes[i].from == s) code = codes[i].to;
+  size_t n = what ? strlen(what) : 0; /* some details begin with the path */
+  if (detail && n && !strncmp(detail, what, n) && !strncmp(detail + n, ": ", 2)) detail += n + 2;
+  const char *text = wick_status_text(s);
+  bool says_more = detail && *detail && strcmp(detail, text) != 0;
+  return wk_error_at(code, what, "%s%s%s", text, says_more ? ": " : "", says_more ? detail : "");
+}
+
+bool wk_is_package(const wk_file *f) {
+  return f->size >= sizeof WICK_MAGIC && !memcmp(f->data, WICK_MAGIC, sizeof WICK_MAGIC);
+}
+
+wk_status wk_open_session(const wick_model *m, uint32_t entry, int64_t threads, const char *what,
+                          wick_session **out) {
+  wick_error_detail detail = {{0}};
+  const wick_session_options o = {.threads = (uint32_t)threads, .detail = &detail};
+  return wk_wick_error(wick_session_create_with(m, entry, &o, out), detail.text, what);
+}
+
+static port port_of_tensor(const wick_tensor_info *t) {
+  return (port){t->name, wk_type_make((wk_dtype)t->dtype, (int)t->rank, t->dims), NULL};
+}
+
+static const wk_labels *labels_of_entry(wk_arena *a, const wick_entry_info *e, uint32_t output) {
+  const wick_labels *l = wick_output_labels(e, output);
+  if (!l) return NULL;
+  wk_labels *out = wk_arena_alloc(a, sizeof *out);
+  *out = (wk_labels){.output = e->outputs[output].name,
+                     .kind = l->kind == WICK_LABELS_COLUMNS ? WK_LABELS_COLUMNS
+                                                            : WK_LABELS_ELEMENTS,
+                     .are_numbers = l->are_numbers != 0,
+                     .texts = {.n = l->count, .v = l->texts}};
+  return out;
+}
+
+/* As the package has it. */
+static wk_status bind_state(wk_runner *r, const wick_entry_info *e, const char *path) {
+  const wick_model_info *m = wick_model_describe(r->model);
+  if (!e->reads_state && !e->writes_state) return NULL;
+  r->n_states = m->state_count;
+  r->states = wk_arena_alloc(r->arena, r->n_states * sizeof *r->states);
+  for (size_t i = 0; i < r->n_states; i++) r->states[i] = port_of_tensor(m->states[i].tensor);
+  wick_status s = wick_state_new(r->model, &r->state);
+  if (s == WICK_OK) s = wick_session_bind_state(r->session, r->state);
+  return wk_wick_error(s, NULL, path);
+}
+
+/* path: NULL when the package has no name. */
+static wk_status open_session(wk_runner *r, const char *path, uint32_t entry, int64_t threads,
+                              uint64_t limit) {
+  const wick_entry_info *e = wick_model_entry(r->model, entry);
+  if (!e) return wk_error_at(WK_USAGE, path, "the package has no binding number %u", entry);
+  r->n_in = e->input_count;
+  r->n_out = e->output_count;
+  r->in = wk_arena_alloc(r->arena, r->n_in * sizeof *r->in);
+  r->out = wk_arena_alloc(r->arena, r->n_out * sizeof *r->out);
+  for (size_t i = 0; i < r->n_in; i++) r->in[i] = port_of_tensor(&e->inputs[i]);
+  for (size_t i = 0; i < r->n_out; i++) {
+    r->out[i] = port_of_tensor(&e->outputs[i]);
+    r->out[i].labels = labels_of_entry(r->arena, e, (uint32_t)i);
+  }
+  WK_TRY(check_memory(r, path, limit));
+  double start = wk_clock();
+  wk_status s = wk_open_session(r->model, entry, threads, path, &r->session);
+  r->start.session = wk_clock() - start;
+  return s ? s : bind_state(r, e, path);
+}
+
+static wk_runner *runner_new(void) {
+  wk_runner *r = wk_xcalloc(1, sizeof *r);
+  r->arena = wk_arena_new();
+  return r;
+}
+
+wk_status wk_runner_of_package(const char *path, uint32_t entry, int64_t threads,
+                               const wick_load_options *load, wk_runner **out) {
+  wk_runner *r = runner_new();
+  wick_error_detail detail = {{0}};
+  wick_load_options o = load ? *load : (wick_load_options){0};
+  o.detail = &detail;
+  double start = wk_clock();
+  wk_status s = wk_wick_error(wick_model_load(path, &o, &r->model), detail.text, path);
+  r->start.load = wk_clock() - start;
+  if (!s) s = open_session(r, path, entry, threads, o.memory_limit);
+  if (s) wk_runner_free(r);
+  else *out = r;
+  return s;
+}
+
+/* ---- compiled on the spot -------------------------------------------------------------------- */
+
+wk_status wk_nameless_open(wk_nameless *f) {
+  const char *folder = getenv("TMPDIR");
+  if (!folder || !*folder) folder = "/tmp";
+  f->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (f->fd < 0) f->fd = memfd_create("wick", MFD_CLOEXEC);
+  snprintf(f->path, sizeof f->path, "/proc/self/fd/%d", f->fd);
+  if (f->fd >= 0) return NULL;
+  return wk_error_at(WK_IO, folder, "cannot create a temporary file: %s", strerror(errno));
+}
+
+void wk_nameless_close(wk_nameless *f) {
+  close(f->fd);
+  f->fd = -1;
+}
+
+wk_status wk_nameless_place(const wk_nameless *f, wk_status s, const char *place) {
+  if (!s || !s->place || strcmp(s->place, f->path) != 0) return s;
+  free(s->place);
+  s->place = NULL;
+  return place ? wk_status_place(s, place) : s;
+}
+
+/* Loads what was written there unless s says that it was not. */
+static wk_status load_nameless(wk_nameless *f, wk_status s, wick_model **out) {
+  wick_error_detail detail = {{0}};
+  wick_load_options lo = {.flags = WICK_LOAD_UNCHECKED, .detail = &detail};
+  if (!s) s = wk_wick_error(wick_model_load(f->path, &lo, out), detail.text, f->path);
+  wk_nameless_close(f);
+  return wk_nameless_place(f, s, NULL);
+}
+
+wk_status wk_load_programs(const wk_instance *t, wk_program *const *programs, size_t n,
+                           const wk_emit_options *o, wick_model **out) {
+  wk_nameless f;
+  WK_TRY(wk_nameless_open(&f));
+  return load_nameless(&f, wk_emit_programs(t, programs, n, o, f.path), out);
+}
+
+wk_status wk_load_parts(const wk_targets *t, wk_parts *p, const wk_emit_options *o,
+                        uint32_t *entry, wick_model **out) {
+  wk_nameless f;
+  WK_TRY(wk_nameless_open(&f));
+  return load_nameless(&f, wk_emit_parts(t, p, o, f.path, entry), out);
+}
+
+static wk_status compile_for(wk_module *m, const wk_targets *t, const wk_runner_options *o,
+                             const char *path) {
+  wk_parts *parts = NULL;
+  wk_pipeline_report local = {0}, *report = o->report ? o->report : &local;
+  wk_emit_options emit = {.model_name = o->model_name, .command = ""};
+  wk_emit_result unasked = {.scratch_bytes = -1}, *result = o->result ? o->result : &unasked;
+  wk_pipeline_options po = {.targets = t};
+  WK_TRY(wk_targets_check_here(t, &o->target));
+  wk_status s = wk_pipeline_run(m, &po, report, &parts);
+  wk_status unused = NULL;
+  if (!s && o->needed) unused = wk_model_check_used(o->path, report, t, parts, o->needed);
+  if (o->notes && !unused) wk_model_target_notes(o->notes, o->path, report, t, parts, s);
+  if (!s) s = unused;
+  wk_emit_entry entry = {"", parts};
+  if (!s) s = wk_emit_package(t, &entry, 1, &emit, path, result);
+  wk_parts_free(parts);
+  if (!o->report) wk_pipeline_report_free(&local);
+  return s;
+}
+
+wk_status wk_compile_package(wk_module *m, const wk_runner_options *o, wk_nameless *out) {
+  wk_targets t;
+  WK_TRY(wk_nameless_open(out));
+  wk_status s = wk_targets_open(&o->target, &t);
+  if (!s) s = compile_for(m, &t, o, out->path);
+  wk_targets_close(&t);
+  if (s) wk_nameless_close(out);
+  return wk_nameless_place(out, s, NULL);
+}
+
+static wk_status compile_and_open(wk_runner *r, wk_module *m, const wk_runner_options *o) {
+  wk_nameless f;
+  WK_TRY(wk_compile_package(m, o, &f));
+  double start = wk_clock();
+  WK_TRY(load_nameless(&f, NULL, &r->model));
+  r->start.load = wk_clock() - start;
+  return open_session(r, NULL, 0, o->threads, 0);
+}
+
+wk_status wk_runner_of_module(wk_module *m, const wk_runner_options *o, wk_runner **out) {
+  bool is_eval = wk_target_is_eval(&o->target);
+  const char *setting = is_eval ? wk_target_settings_given(&o->target) : NULL;
+  if (setting) {
+    wk_module_free(m);
+    return wk_error(WK_USAGE, "%s: the evaluator has no such setting", setting);
+  }
+  wk_runner *r = runner_new();
+  if (is_eval) {
+    r->module = m;
+    ports_of_graph(r, m->main);
+  }
+  wk_status s = is_eval ? check_memory(r, NULL, 0) : compile_and_open(r, m, o);
+  if (!s && is_eval) s = variables_of_graph(r, m->main);
+  if (!is_eval) wk_module_free(m);
+  if (s) wk_runner_free(r);
+  else *out = r;
+  return s;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+wk_status wk_runner_check_input(const wk_runner *r, size_t i, const wk_tensor *t) {
+  const wk_type *want = &r->in[i].type, *got = &t->type;
+  if (want->dtype == got->dtype && wk_shape_equal(want, got)) return NULL;
+  char *a = wk_type_text(r->arena, want), *b = wk_type_text(r->arena, got);
+  return wk_error(WK_INPUT, "input %s is %s but %s was given", r->in[i].name, a, b);
+}
+
+static wk_status run_session(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
+  const void *inputs[WK_RUNNER_MAX_IO];
+  void *outputs[WK_RUNNER_MAX_IO];
+  if (r->n_in > WK_RUNNER_MAX_IO || r->n_out > WK_RUNNER_MAX_IO)
+    return wk_error(WK_UNSUPPORTED, "more than %d inputs or outputs", WK_RUNNER_MAX_IO);
+  for (size_t i = 0; i < r->n_in; i++) inputs[i] = in[i].data;
+  for (size_t i = 0; i < r->n_out; i++) outputs[i] = out[i].data;
+  wick_status s = wick_session_run(r->session, inputs, outputs);
+  return wk_wick_error(s, wick_session_error(r->session), NULL);
+}
+
+/* What the updates are become the variables; the rest is the caller's. */
+static void take_results(wk_runner *r, const wk_tensor *results, wk_tensor *out) {
+  const wk_graph *g = r->module->main;
+  if (r->n_out) memcpy(out, results, r->n_out * sizeof *out);
+  for (size_t i = r->n_out; i < g->outputs.n; i++)
+    for (size_t k = 0; k < r->n_states; k++) {
+      if (g->inputs.data[r->n_in + k] != g->updates.data[i]) continue;
+      wk_tensor_free(&r->variables[k]);
+      r->variables[k] = results[i];
+    }
+}
+
+static wk_status run_graph(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
+  const wk_graph *g = r->module->main;
+  wk_tensor *given = wk_xcalloc(g->inputs.n, sizeof *given);
+  wk_tensor *results = wk_xcalloc(g->outputs.n, sizeof *results);
+  for (size_t i = 0; i < r->n_out; i++) wk_tensor_free(&out[i]);
+  if (r->n_in) memcpy(given, in, r->n_in * sizeof *given);
+  memcpy(given + r->n_in, r->variables, r->n_states * sizeof *given);
+  wk_status s = wk_eval_graph(g, given, results, NULL, NULL);
+  if (!s) take_results(r, results, out);
+  free(given);
+  free(results);
+  return s;
+}
+
+wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
+  for (size_t i = 0; i < r->n_in; i++) WK_TRY(wk_runner_check_input(r, i, &in[i]));
+  if (r->module) return run_graph(r, in, out);
+  for (size_t i = 0; i < r->n_out; i++)
+    if (!out[i].data) WK_TRY(wk_tensor_alloc(&r->out[i].type, &out[i]));
+  return run_session(r, in, out);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/pipeline/targets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TARGET(name) extern const wk_target wk_target_##name;
+#include "compiler/pipeline/targets.def"
+#undef TARGET
+
+static const wk_target *const built_in[] = {
+#define TARGET(name) &wk_target_##name,
+#include "compiler/pipeline/targets.def"
+#undef TARGET
+};
+
+const wk_target *wk_target_at(size_t i) {
+  size_t own = WK_COUNTOF(built_in) - 1;
+  if (i < own) return built_in[i];
+  const wk_target *plugin = wk_plugin_target(i - own);
+  if (plugin) return plugin;
+  bool is_first_past = i == own || wk_plugin_target(i - own - 1);
+  return is_first_past ? wk_target_host() : NULL;
+}
+
+const wk_target *wk_target_host(void) { return built_in[WK_COUNTOF(built_in) - 1]; }
+
+bool wk_target_is_eval(const wk_target_args *a) {
+  return a->target && !strcmp(a->target, WK_TARGET_EVAL);
+}
+
+static wk_status find(const char *name, const wk_target **out) {
+  const char *names[64];
+  size_t n = 0;
+  for (const wk_target *t; n < WK_COUNTOF(names) && (t = wk_target_at(n)); n++) {
+    names[n] = t->name;
+    if (strcmp(t->name, name) != 0) continue;
+    *out = t;
+    return NULL;
+  }
+  const char *near = wk_nearest(name, names, n);
+  if (near)
+    return wk_error(WK_USAGE, "--target: no target '%s'; did you mean '%s'?", name, near);
+  return wk_error(WK_USAGE, "--target: no target '%s'; 'wick targets' lists them", name);
+}
+
+typedef struct {
+  const wk_target_args *a;
+  wk_instance **list;
+  size_t n;
+} opening;
+
+/* A target may be there for several machines. */
+static wk_status check_new(const opening *o, const wk_instance *x) {
+  for (size_t i = 0; o->list[i] != x; i++)
+    if (o->list[i]->target == x->target &&
+        (!x->spec || !o->list[i]->spec || !strcmp(o->list[i]->spec, x->spec)))
+      return wk_error(WK_USAGE, "--target: %s%s%s stands there twice", x->target->name,
+                      x->spec ? ":" : "", x->spec ? x->spec : "");
+  return NULL;
+}
+
+/* `spec` NULL: the default, for the host what --cpu says. */
+static wk_status open_target(opening *o, const wk_target *t, const char *spec) {
+  bool short_form = t == wk_target_host() && o->a->cpu;
+  if (spec && short_form)
+    return wk_error(WK_USAGE, "--cpu %s and --target %s:%s: give one of them", o->a->cpu, t->name,
+                    spec);
+  if (spec && !t->spec_doc)
+    return wk_error(WK_USAGE, "--target %s:%s: %s is one machine, and nothing follows its name",
+                    t->name, spec, t->name);
+  WK_TRY(t->open(short_form ? o->a->cpu : spec, &o->list[o->n]));
+  return check_new(o, o->list[o->n++]);
+}
+
+static wk_status open_word(opening *o, char *word) {
+  const wk_target *t;
+  char *colon = strchr(word, ':');
+  if (colon) *colon = '\0';
+  if (!strcmp(word, WK_TARGET_EVAL))
+    return wk_error(WK_USAGE, "--target: the evaluator, eval, runs models on its own and only "
+                              "where they are run");
+  if (!*word) return wk_error(WK_USAGE, "--target: the name of a target is missing");
+  if (colon && !colon[1])
+    return wk_error(WK_USAGE, "--target %s: the machine behind the colon is missing", word);
+  WK_TRY(find(word, &t));
+  return open_target(o, t, colon ? colon + 1 : NULL);
+}
+
+static wk_status open_all(opening *o, char *text) {
+  for (char *word = text; word;) {
+    char *comma = strchr(word, ',');
+    if (comma) *comma++ = '\0';
+    WK_TRY(open_word(o, word));
+    word = comma;
+  }
+  bool has_host = o->n && o->list[o->n - 1]->target == wk_target_host();
+  for (size_t i = 0; i + 1 < o->n; i++)
+    if (o->list[i]->target == wk_target_host())
+      return wk_error(WK_USAGE, "--target: %s runs everything and comes last; what stands behind "
+                                "it would get nothing", wk_target_host()->name);
+  if (o->a->no_host && has_host)
+    return wk_error(WK_USAGE, "--no-host and --target %s: give one of them",
+                    wk_target_host()->name);
+  if (o->a->no_host && !o->n)
+    return wk_error(WK_USAGE, "--no-host: name another target with --target");
+  return has_host || o->a->no_host ? NULL : open_target(o, wk_target_host(), NULL);
+}
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *option; /* with dashes; the setting is called so without them */
+  size_t offset;      /* in wk_target_args */
+  bool is_recorded;   /* the result depends on it */
+} settings[] = {{"--prefetch", offsetof(wk_target_args, prefetch), true},
+                {"--effort", offsetof(wk_target_args, effort), true},
+                {"--marks", offsetof(wk_target_args, marks), true},
+                {"--without", offsetof(wk_target_args, without), true},
+                {"--dram", offsetof(wk_target_args, dram), true},
+                {"--tune", offsetof(wk_target_args, tune), true},
+                {"--explain", offsetof(wk_target_args, explain), false}};
+
+static const char *value_of(const wk_target_args *a, size_t i) {
+  return *(const char *const *)(const void *)((const char *)a + settings[i].offset);
+}
+
+const char *wk_target_settings_given(const wk_target_args *a) {
+  for (size_t i = 0; i < WK_COUNTOF(settings); i++)
+    if (value_of(a, i)) return settings[i].option;
+  return NULL;
+}
+
+void wk_target_settings_text(wk_str *b, const wk_target_args *a) {
+  for (size_t i = 0; i < WK_COUNTOF(settings); i++)
+    if (settings[i].is_recorded && value_of(a, i))
+      wk_str_printf(b, " %s=%s", settings[i].option, value_of(a, i));
+}
+
+static bool has_setting(const wk_target *t, const char *name) {
+  for (const wk_target_setting *s = t->settings; s && s->name; s++)
+    if (!strcmp(s->name, name)) return true;
+  return false;
+}
+
+static wk_status no_setting(const opening *o, const char *option) {
+  const wk_target *t;
+  wk_status s = o->n == 1 ? wk_error(WK_USAGE, "%s: target %s has no such setting", option,
+                                     o->list[0]->target->name)
+                          : wk_error(WK_USAGE, "%s: no target has such a setting", option);
+  for (size_t i = 0; (t = wk_target_at(i)); i++)
+    if (has_setting(t, option + 2)) s = wk_status_note(s, "--target %s has it", t->name);
+  return s;
+}
+
+static wk_status set_all(const opening *o) {
+  for (size_t i = 0; i < WK_COUNTOF(settings); i++) {
+    const char *value = value_of(o->a, i), *option = settings[i].option;
+    size_t takers = 0;
+    for (size_t k = 0; value && k < o->n; k++) {
+      if (!has_setting(o->list[k]->target, option + 2)) continue;
+      WK_TRY(wk_status_place(o->list[k]->target->set(o->list[k], option + 2, value), option));
+      takers++;
+    }
+    if (value && !takers) return no_setting(o, option);
+  }
+  return NULL;
+}
+
+wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) {
+  char *text = a->target ? wk_xstrdup(a->target) : NULL;
+  size_t most = 2;
+  for (const char *p = text; p && *p; p++) most += *p == ',';
+  opening o = {.a = a, .list = wk_xcalloc(most, sizeof(wk_instance *))};
+  wk_status s = open_all(&o, text);
+  if (!s) s = set_all(&o);
+  free(text);
+  *out = (wk_targets){o.list, o.n,
+                      o.n && o.list[o.n - 1] && o.list[o.n - 1]->target == wk_target_host()};
+  return s;
+}
+
+void wk_targets_close(wk_targets *t) {
+  for (size_t i = 0; i < t->n; i++) t->list[i]->target->close(t->list[i]);
+  free((void *)(uintptr_t)t->list);
+  *t = (wk_targets){0};
+}
+
+wk_status wk_targets_check_here(const wk_targets *t, const wk_target_args *a) {
+  for (size_t i = 0; i < t->n; i++) {
+    const wk_instance *x = t->list[i];
+    if (x->is_here) continue;
+    if (a->cpu && x->target == wk_target_host())
+      return wk_error(WK_UNSUPPORTED, "--cpu %s: code for %s cannot run on this machine", a->cpu,
+                      x->spec);
+    return wk_error(WK_UNSUPPORTED, "--target %s:%s: code for it cannot run on this machine",
+                    x->target->name, x->spec ? x->spec : "");
+  }
+  return NULL;
+}
+
+char *wk_targets_text(const wk_targets *t, wk_arena *a) {
+  wk_str b = {0};
+  for (size_t i = 0; i < t->n; i++)
+    wk_str_printf(&b, "%s%s%s%s", i ? "," : "", t->list[i]->target->name,
+                  t->list[i]->spec ? ":" : "", t->list[i]->spec ? t->list[i]->spec : "");
+  char *text = wk_arena_strdup(a, b.n ? b.s : "");
+  wk_str_free(&b);
+  return text;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The one table of targets, and the instances that --target asks for. */
+#ifndef WICK_PIPELINE_TARGETS_H
+#define WICK_PIPELINE_TARGETS_H
+
+#include "compiler/pipeline/plugin.h"
+
+/* --target, --cpu, --no-host, --plugin as typed by the user, and the settings of targets. */
+typedef struct {
+  const char *target; /* NULL: the host alone */
+  const char *cpu;    /* short for cpu:NAME */
+  bool no_host;
+  /* NULL: as the targets have it */
+  const char *prefetch, *effort, *marks, *without, *dram, *explain, *tune;
+  wk_strings plugins;
+} wk_target_args;
+
+#define WK_PLUGIN_ROW(type, list)                                                                  \
+  {WK_PLUGIN_OPTION, 0, "FILE.so", "load a target, or what runs the code of one; so does the "     \
+   "list in the environment, WICK_PLUGINS=FILE.so:FILE.so",                                        \
+   .kind = WK_OPTION_LIST, .offset = offsetof(type, list)}
+
+/* Rows of an option table whose struct has a wk_target_args member `member`; `what` begins the text
+ * of --target. */
+#define WK_TARGET_OPTIONS(type, member, what)                                                      \
+  {"target", 0, "TARGET,…", what " in order of preference, NAME or NAME:MACHINE ('wick targets' "  \
+   "lists them); what none of them can run goes to the host, the CPU (default: the host)",         \
+   .kind = WK_OPTION_STRING, .offset = offsetof(type, member.target)},                             \
+  {"cpu", 0, "NAME", "processor or instruction set of the host (default: this machine's); short "  \
+   "for cpu:NAME", .kind = WK_OPTION_STRING, .offset = offsetof(type, member.cpu)},                \
+  {"no-host", 0, NULL, "refuse what the targets cannot run instead of leaving it to the host",     \
+   .kind = WK_OPTION_FLAG, .offset = offsetof(type, member.no_host)},                              \
+  {"prefetch", 0, "MODE", "setting of a target ('wick targets'): when data is loaded for what "    \
+   "computes later", .kind = WK_OPTION_STRING, .offset = offsetof(type, member.prefetch)},         \
+  {"effort", 0, "N", "setting of a target: how long to search for a schedule ('wick targets')",   \
+   .kind = WK_OPTION_STRING, .offset = offsetof(type, member.effort)},                             \
+  {"marks", 0, "YES|NO", "setting of a target: time stamps behind groups of operators",          \
+   .kind = WK_OPTION_STRING, .offset = offsetof(type, member.marks)},                             \
+  {"without", 0, "IDEA,…", "setting of a target: what to leave out of its schedules, to see what " \
+   "that is worth ('wick targets')", .kind = WK_OPTION_STRING,                                     \
+   .offset = offsetof(type, member.without)},                                                      \
+  {"dram", 0, "KEY=VALUE,…", "setting of a target: change the machine's memory",                   \
+   .kind = WK_OPTION_STRING, .offset = offsetof(type, member.dram)},                               \
+  {"tune", 0, "[SECONDS]", "setting of a target: measure candidates on the device, for so long "   \
+   "at most, and take the fastest ('wick targets')", .kind = WK_OPTION_STRING,                     \
+   .offset = offsetof(type, member.tune)},                                                         \
+  WK_PLUGIN_ROW(type, member.plugins)
+
+/* The evaluator is no target but may stand in its place where models are run. */
+#define WK_TARGET_EVAL "eval"
+bool wk_target_is_eval(const wk_target_args *a);
+
+/* Target i, NULL past the last: those that are built in, then those of plugins. The host is the
+ * last. */
+const wk_target *wk_target_at(size_t i);
+const wk_target *wk_target_host(void);
+
+/* Opens what is asked for; the host is added at the end unless it is listed or not wanted. A
+ * setting goes to all targets that have it, and there must be one. WK_USAGE names what there is
+ * not. Free with wk_targets_close also after an error. */
+wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) WK_MUST_CHECK;
+void wk_targets_close(wk_targets *t);
+/* WK_UNSUPPORTED unless the code of all of them runs on this machine; a: what they were opened
+ * with. */
+wk_status wk_targets_check_here(const wk_targets *t, const wk_target_args *a) WK_MUST_CHECK;
+/* The first setting that is given: "--effort"; NULL: none is. */
+const char *wk_target_settings_given(const wk_target_args *a);
+/* Those that decide what is compiled, as typed: " --effort=2". */
+void wk_target_settings_text(wk_str *b, const wk_target_args *a);
+/* "cpu:avx2", "accel:base,cpu:avx2" */
+char *wk_targets_text(const wk_targets *t, wk_arena *a);
+
+#endif
