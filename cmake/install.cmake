@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 
 # What a plugin may include; the files that these include are public, too.
 set(public_headers compiler/target/plugin.h compiler/package/program.h compiler/memory/memory.h
-    compiler/ir/expr_c.h compiler/ir/inst_c.h compiler/ir/quant.h runtime/device.h
+    compiler/cgen/expr_c.h compiler/cgen/inst_c.h compiler/expr/quant.h runtime/device.h
     runtime/trust/wick_verify.h sim/accel.h)
 set(remaining ${public_headers})
 while(remaining)
@@ -46,7 +46,7 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/wick_target_abi.h
 # itself.
 function(wk_loads_plugins program)
   set_target_properties(${program} PROPERTIES ENABLE_EXPORTS ON LINK_LIBRARY_OVERRIDE
-                        "WHOLE_ARCHIVE,wk_support,wk_ir,wk_memory,wk_package")
+                        "WHOLE_ARCHIVE,wk_support,wk_expr,wk_ir,wk_cgen,wk_memory,wk_package")
 endfunction()
 wk_loads_plugins(wick)
 

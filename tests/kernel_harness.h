@@ -4,7 +4,7 @@
 #ifndef WICK_TESTS_KERNEL_HARNESS_H
 #define WICK_TESTS_KERNEL_HARNESS_H
 
-#include "compiler/ir/expr.h"
+#include "compiler/expr/expr.h"
 #include "targets/cpu/expr/expr_codegen.h"
 #include "targets/cpu/kernels/kernels.h"
 #include "targets/cpu/llvm/object.h"

@@ -2,7 +2,7 @@
  * Random integer operators: numbers that conversion might have found. */
 #include "tests/random_draw.h"
 #include <string.h>
-#include "compiler/ir/quant.h"
+#include "compiler/expr/quant.h"
 #include "tests/random_draw_attrs.h"
 #include "tests/random_window.h"
 

@@ -3,7 +3,7 @@
 #ifndef WICK_TESTS_RANDOM_EXPR_H
 #define WICK_TESTS_RANDOM_EXPR_H
 
-#include "compiler/ir/expr.h"
+#include "compiler/expr/expr.h"
 
 /* The types of what they read; they also read index<1>(). */
 enum { RANDOM_EXPR_INPUTS = 11, RANDOM_EXPR_RESULTS = 3 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "compiler/eval/handler.h"
-#include "compiler/ir/quant.h"
+#include "compiler/expr/quant.h"
 
 static int64_t limited(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
 

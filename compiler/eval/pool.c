@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "compiler/eval/handler.h"
-#include "compiler/ir/quant.h"
+#include "compiler/expr/quant.h"
 
 typedef struct {
   const wk_tensor *x;

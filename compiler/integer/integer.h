@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * integer: what a quantised model means (rank 3). Real operators between dequantisation and
- * quantisation become the integer operators that compiler/ir/quant.h defines. */
+ * quantisation become the integer operators that compiler/expr/quant.h defines. */
 #ifndef WICK_INTEGER_H
 #define WICK_INTEGER_H
 
 #include "compiler/ir/graph.h"
 
 /* Quantised graphs (real operators between dequantisation and quantisation) become integer graphs,
- * as compiler/ir/quant.h defines them. No optimisation but part of what a quantised model means, so
- * it comes before evaluation and before the passes. `changes`: rewrites. */
+ * as compiler/expr/quant.h defines them. No optimisation but part of what a quantised model means,
+ * so it comes before evaluation and before the passes. `changes`: rewrites. */
 wk_status wk_integer_convert(wk_module *m, int64_t *changes) WK_MUST_CHECK;
 
 /* What conversion makes of an operator between quantised tensors, for documents: an operator of

@@ -2,8 +2,8 @@
  * Which operators of a converted graph compute in integers, and why the others do not. */
 #include <stdlib.h>
 
+#include "compiler/expr/quant.h"
 #include "compiler/integer/integer.h"
-#include "compiler/ir/quant.h"
 
 static bool is_conversion(wk_op op) { return op == WK_OP_QUANTIZE || op == WK_OP_DEQUANTIZE; }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Private to integer/: from quantised graphs (real operators between dequantisation and
- * quantisation) to integer operators, as compiler/ir/quant.h defines them. One file per kind of
+ * quantisation) to integer operators, as compiler/expr/quant.h defines them. One file per kind of
  * operator. */
 #ifndef WICK_INTEGER_RULES_H
 #define WICK_INTEGER_RULES_H
 
+#include "compiler/expr/quant.h"
 #include "compiler/integer/integer.h"
-#include "compiler/ir/quant.h"
 #include "compiler/passes/rewrite.h"
 
 /* A real value that is scale * (q - zero), q in i8 or u8, one scale for all of it. */

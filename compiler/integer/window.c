@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pools, means and softmax of quantised tensors. */
 #include "compiler/integer/rules.h"
+#include "compiler/ir/taps.h"
 
 wk_value_id wk_integer_max_pool(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
   wk_affine x;

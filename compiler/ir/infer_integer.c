@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Integer operators: what quant.h asks of their numbers. */
+#include "compiler/expr/quant.h"
 #include "compiler/ir/infer.h"
-#include "compiler/ir/quant.h"
 
 static bool is_8_bit(wk_dtype t) { return t == WK_I8 || t == WK_U8; }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of convolutions and pools. Spatial axes are those from 2 on; pads hold all begins, then all
  * ends. */
+#include "compiler/expr/quant.h"
+#include "compiler/expr/scalar.h"
 #include "compiler/ir/infer.h"
-#include "compiler/ir/quant.h"
-#include "compiler/ir/scalar.h"
 
 typedef struct {
   wk_ints strides, pads, dilations;

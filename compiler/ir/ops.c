@@ -3,8 +3,8 @@
  * static tables, because only there the name of the attribute struct is at hand for offsetof.
  * Operand counts are computed from the operand strings by the preprocessor, so that the table is
  * constant data. */
+#include "compiler/expr/scalar.h"
 #include "compiler/ir/ops.h"
-#include "compiler/ir/scalar.h"
 
 #include <assert.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #ifndef WICK_IR_OPS_H
 #define WICK_IR_OPS_H
 
-#include "compiler/ir/expr.h"
+#include "compiler/expr/expr.h"
 
 typedef enum {
 #define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, doc) WK_OP_##e,

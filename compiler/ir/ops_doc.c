@@ -89,7 +89,7 @@ static void add_expressions(wk_str *b) {
     const char *result, *doc;
   } rows[] = {
 #define EXPR(e, name, arity, result, doc, derivative) {name, arity, #result, doc},
-#include "compiler/ir/expr.def"
+#include "compiler/expr/expr.def"
 #undef EXPR
   };
   static const struct {

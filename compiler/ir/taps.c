@@ -55,3 +55,21 @@ const wk_expr *wk_taps_number(wk_arena *a, const wk_taps *w, wk_dtype t) {
   tap = wk_expr_cast(b, t, tap);
   return wk_expr_finish(b, &tap, 1);
 }
+
+/* Of n taps at first, first + step, …: how many lie below the limit. */
+static int64_t taps_below(int64_t limit, int64_t first, int64_t step, int64_t n) {
+  if (limit <= first) return 0;
+  int64_t some = (limit - first - 1) / step + 1;
+  return some < n ? some : n;
+}
+
+int64_t wk_pool_count(const wk_attr_integer_avg_pool *p, const wk_type *x, const int64_t *o) {
+  int64_t axes = p->kernel.n, count = 1;
+  for (int64_t k = 0; k < axes; k++) {
+    int64_t first = o[k] * p->strides.v[k] - p->pads.v[k];
+    int64_t end = x->dims[2 + k] + p->real_pads.v[k + axes];
+    count *= taps_below(end, first, p->dilations.v[k], p->kernel.v[k]) -
+             taps_below(-p->real_pads.v[k], first, p->dilations.v[k], p->kernel.v[k]);
+  }
+  return count > 0 ? count : 1;
+}

@@ -3,7 +3,7 @@
 #ifndef WICK_IR_TEXT_H
 #define WICK_IR_TEXT_H
 
-#include "compiler/ir/lexer.h"
+#include "compiler/expr/lexer.h"
 #include "compiler/ir/program.h"
 
 #define WK_TEXT_MAX_DEPTH 64                      /* bodies inside bodies */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/ir/scalar.h"
+#include "compiler/expr/scalar.h"
 #include "compiler/ir/text.h"
 
 enum { MAX_LISTED = 16 };

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/ir/narrow.h"
+#include "compiler/expr/narrow.h"
 #include "compiler/lower/generate.h"
 
 /* ---- buffers and copies ---------------------------------------------------------------------- */

@@ -2,7 +2,8 @@
  * Integer operators as the sums, tables and maps that quant.h defines them by. */
 #include <string.h>
 
-#include "compiler/ir/quant.h"
+#include "compiler/expr/quant.h"
+#include "compiler/ir/taps.h"
 #include "compiler/lower/build.h"
 
 /* ---- building -------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  * `round_mode` ask for beyond the conversion that expressions know (expr.def) is done on bits. */
 #include <string.h>
 
-#include "compiler/ir/narrow.h"
+#include "compiler/expr/narrow.h"
 #include "compiler/onnx/handlers.h"
 #include "compiler/onnx/make.h"
 #include "compiler/onnx/narrow.h"

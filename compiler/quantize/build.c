@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/ir/quant.h"
+#include "compiler/expr/quant.h"
 #include "compiler/quantize/weights.h"
 
 typedef struct {

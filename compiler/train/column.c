@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/ir/scalar.h"
+#include "compiler/expr/scalar.h"
 #include "compiler/train/data.h"
 
 static int64_t elements(const wk_type *t) {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "compiler/ir/expr_c.h"
-#include "compiler/ir/inst_c.h"
+#include "compiler/cgen/expr_c.h"
+#include "compiler/cgen/inst_c.h"
 #include "compiler/package/program.h"
 #include "compiler/target/plugin.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rescales N sums, as compiler/ir/quant.h and docs/isa.md define it:
+// Rescales N sums, as compiler/expr/quant.h and docs/isa.md define it:
 //   y = clamp(rescale(a; mult, shift) + zero; lo, hi)
 //   rescale(a; m, s) = shr_round(saturate_i32((a * m + 2^(s-1)) >> s), 16)
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inverse root of a row of normalisation (compiler/ir/quant.h), with one multiplier:
+// The inverse root of a row of normalisation (compiler/expr/quant.h), with one multiplier:
 //
 //   v = (length * squares - sum^2) * 2^16 + epsilon
 //   s = 30 - h, h the largest number with v * 4^h < 2^62; w = (v * 4^h) >> 30

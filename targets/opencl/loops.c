@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "compiler/ir/expr_c.h"
+#include "compiler/cgen/expr_c.h"
 
 enum { BLOCK = 64 }; /* accumulators that are carried through a fold side by side */
 

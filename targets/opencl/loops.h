@@ -4,7 +4,7 @@
 #ifndef WICK_OPENCL_LOOPS_H
 #define WICK_OPENCL_LOOPS_H
 
-#include "compiler/ir/inst_c.h"
+#include "compiler/cgen/inst_c.h"
 #include "targets/opencl/unit.h"
 
 typedef struct {

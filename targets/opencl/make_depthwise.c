@@ -3,7 +3,7 @@
  * channels, which are neighbours in memory. */
 #include <string.h>
 
-#include "compiler/ir/expr_c.h"
+#include "compiler/cgen/expr_c.h"
 #include "targets/opencl/tile.h"
 
 enum { PIXELS = 8 }; /* of a work item, along the last axis */

@@ -3,7 +3,7 @@
  * its own. */
 #include <string.h>
 
-#include "compiler/ir/expr_c.h"
+#include "compiler/cgen/expr_c.h"
 #include "targets/opencl/make.h"
 
 enum { ITEM = 2048 }; /* elements of a work item, at least */

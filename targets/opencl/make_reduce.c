@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reductions on GPUs: a work-group folds what makes one output, its items every GROUP-th element
  * each, and joins their results in local memory. */
-#include "compiler/ir/expr_c.h"
+#include "compiler/cgen/expr_c.h"
 #include "targets/opencl/make.h"
 
 enum { GROUP = 64, FEW = 128 }; /* work items; elements that are too few (make_each.c) */

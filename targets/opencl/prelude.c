@@ -2,7 +2,7 @@
  * Polynomials were fitted by weighted least squares on Chebyshev nodes. */
 #include "targets/opencl/prelude.h"
 
-#include "compiler/ir/expr_c.h"
+#include "compiler/cgen/expr_c.h"
 
 #define CODE(...) #__VA_ARGS__ "\n"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/ir/inst_c.h"
+#include "compiler/cgen/inst_c.h"
 #include "compiler/lower/lower.h"
 #include "targets/opencl/device.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "compiler/ir/expr_c.h"
+#include "compiler/cgen/expr_c.h"
 #include "targets/opencl/tune.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/opencl/tile.h"
 
-#include "compiler/ir/expr_c.h"
+#include "compiler/cgen/expr_c.h"
 
 enum {
   SIDE = 8,   /* rows and columns of a work item */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/ir/expr_c.h"
+#include "compiler/cgen/expr_c.h"
 #include "targets/opencl/prelude.h"
 
 void wk_cl_unit_begin(wk_cl_unit *u, const wk_opencl *d, wk_package *pkg) {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/ir/inst_c.h"
+#include "compiler/cgen/inst_c.h"
 #include "compiler/lower/lower.h"
 #include "compiler/passes/passes.h"
 #include "tests/unit/maps_target.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/ir/expr_c.h"
+#include "compiler/cgen/expr_c.h"
 #include "tests/random_expr.h"
 #include "tests/unit/compiled.h"
 

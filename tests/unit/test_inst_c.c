@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
+#include "compiler/cgen/expr_c.h"
+#include "compiler/cgen/inst_c.h"
 #include "compiler/eval/eval.h"
-#include "compiler/ir/expr_c.h"
-#include "compiler/ir/inst_c.h"
 #include "tests/unit/compiled.h"
 #include "tests/unit/inst_c_cases.h"
 #include "tests/unit/inst_c_index_cases.h"

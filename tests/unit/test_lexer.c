@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/ir/expr.h"
-#include "compiler/ir/lexer.h"
+#include "compiler/expr/expr.h"
+#include "compiler/expr/lexer.h"
 
 /* Tokens as KIND'text'line:column, or the message of the one that is none. */
 static void tokens_of(const char *text, wk_str *b) {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/ir/narrow.h"
+#include "compiler/expr/narrow.h"
 
 static int setup(void **state) {
   *state = wk_arena_new();

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/ir/quant.h"
+#include "compiler/expr/quant.h"
 
 static double factor_of(const wk_rescale *r) {
   return ldexp((double)r->mult, -r->shift - WK_RESCALE_FRACTION);

@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/ir/quant.h"
+#include "compiler/expr/quant.h"
+#include "compiler/ir/taps.h"
 
 /* The most bits that the largest factor can have: the largest shift of 0 .. 62 at which it rounds
  * to less than 2^bits, -1 where there is none. */

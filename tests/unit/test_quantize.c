@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "compiler/eval/eval.h"
-#include "compiler/ir/quant.h"
+#include "compiler/expr/quant.h"
 #include "compiler/quantize/weights.h"
 #include "compiler/zoo/builder.h"
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "compiler/expr/quant.h"
 #include "compiler/integer/integer.h"
-#include "compiler/ir/quant.h"
 #include "compiler/onnx/onnx.h"
 #include "tests/random_integer.h"
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/ir/quant.h"
-#include "compiler/ir/scalar.h"
+#include "compiler/expr/quant.h"
+#include "compiler/expr/scalar.h"
 #include "targets/accel/model/functional.h"
 
 enum { PAR = 0, IN = 0x8000, OUT = 0xc000, MOST = 4000 };

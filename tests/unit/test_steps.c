@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "compiler/cgen/inst_c.h"
 #include "compiler/eval/eval.h"
-#include "compiler/ir/inst_c.h"
 #include "compiler/package/program.h"
 #include "runtime/device.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/ir/expr.h"
+#include "compiler/expr/expr.h"
 
 static wk_type make(wk_dtype t, int rank, const int64_t *dims) {
   return wk_type_make(t, rank, dims);

@@ -183,7 +183,7 @@ struct Model {
     }
   }
 
-  // As compiler/ir/quant.h says it, in 128 bits.
+  // As compiler/expr/quant.h says it, in 128 bits.
   void norm(const Command &c, int64_t n, bool rms) {
     Record r = record(c["par"]);
     if (n > 32768) error = ErrField;

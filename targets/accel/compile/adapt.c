@@ -2,8 +2,8 @@
  * What the machine runs better, in a graph of integers, with the same results: weights of bytes,
  * and channels that are shuffled. Lanes hold channels, so an order of channels is nothing that
  * addresses can express; but a convolution with a one in each row can. */
+#include "compiler/expr/quant.h"
 #include "compiler/integer/integer.h"
-#include "compiler/ir/quant.h"
 #include "compiler/passes/rewrite.h"
 #include "targets/accel/compile/net.h"
 

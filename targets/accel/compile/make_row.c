@@ -2,7 +2,7 @@
  * Operators of whole rows, and products of two matrices that are computed at run time. */
 #include <string.h>
 
-#include "compiler/ir/quant.h"
+#include "compiler/expr/quant.h"
 #include "targets/accel/compile/record.h"
 
 static wk_dtype type_of(const wk_accel_making *k, wk_value_id v) {

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/ir/quant.h"
+#include "compiler/expr/quant.h"
+#include "compiler/ir/taps.h"
 #include "targets/accel/compile/record.h"
 
 static wk_dtype type_of(const wk_accel_making *k, wk_value_id v) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What lies in memory: named regions and the bytes in them. */
-#include "compiler/ir/quant.h"
+#include "compiler/expr/quant.h"
 #include "targets/accel/isa/asm.h"
 
 /* .memory NAME ADDRESS SIZE */

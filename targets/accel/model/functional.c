@@ -43,7 +43,7 @@ bool wk_functional_execute(wk_functional *f, const wk_isa_command *c) {
   return true;
 }
 
-/* ---- arithmetic: targets/accel/isa.md.in, compiler/ir/quant.h -------------------------------- */
+/* ---- arithmetic: targets/accel/isa.md.in, compiler/expr/quant.h ------------------------------ */
 
 static int32_t i16_at(const uint8_t *p) { return (int16_t)(p[0] | p[1] << 8); }
 static uint32_t u32_at(const uint8_t *p) {

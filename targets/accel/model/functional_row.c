@@ -65,7 +65,7 @@ static bool softmax(wk_functional *f, const wk_isa_command *c, const row *r, con
   return true;
 }
 
-/* ---- normalisation: compiler/ir/quant.h ------------------------------------------------------ */
+/* ---- normalisation: compiler/expr/quant.h ---------------------------------------------------- */
 
 /* 2^45 / sqrt(w), nearly: what the three steps give, 2^30 <= w < 2^32. */
 static int64_t inverse_root(uint64_t w) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * expr_codegen: scalar expressions (compiler/ir/expr.h) as vector code, with the results that
+ * expr_codegen: scalar expressions (compiler/expr/expr.h) as vector code, with the results that
  * wk_expr_eval gives: bit for bit but for the functions of vmath.h and for the sign of a zero that
  * min or max chooses. Nothing traps and nothing is called outside of the module. */
 #ifndef WICK_CPU_EXPR_CODEGEN_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Integer and bool operations, and conversions between element types. Division guards its divisor,
  * so that no instruction of the processor can trap. */
-#include "compiler/ir/quant.h"
-#include "compiler/ir/scalar.h"
+#include "compiler/expr/quant.h"
+#include "compiler/expr/scalar.h"
 #include "targets/cpu/expr/expr_ops.h"
 
 #include <stdio.h>
@@ -197,7 +197,7 @@ wk_ssa wk_expr_twice_codegen(const wk_expr_at *at, wk_ssa a, wk_ssa b, wk_ssa q)
   return round_sum(at, sum, constant(a, (INT64_C(2) << again) - 2), unit, true);
 }
 
-/* See the kernel in compiler/ir/expr_kernels.c. */
+/* See the kernel in compiler/expr/expr_kernels.c. */
 static wk_ssa shift_rounding(const wk_expr_at *at, wk_ssa p, wk_ssa q) {
   LLVMBuilderRef b = at->e->b;
   if (at->how.how & (WK_HOW_UP | WK_HOW_EVEN))

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/expr/quant.h"
+#include "compiler/expr/scalar.h"
 #include "compiler/integer/integer.h"
-#include "compiler/ir/quant.h"
-#include "compiler/ir/scalar.h"
 
 /* ---- facts ----------------------------------------------------------------------------------- */
 

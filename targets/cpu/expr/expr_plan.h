@@ -10,7 +10,7 @@
 #ifndef WICK_CPU_EXPR_PLAN_H
 #define WICK_CPU_EXPR_PLAN_H
 
-#include "compiler/ir/expr.h"
+#include "compiler/expr/expr.h"
 
 /* lo <= v <= hi, and a v other than 0 is divisible by 2^zeros at most. Nothing is known of floats
  * and u64: any() of i64. */

@@ -10,7 +10,7 @@
  * value whose results differ lies less than 1 from a tie, which is where the lower bits are 0 or 1.
  * What saturates does so here as well: no step above decreases in x. Results are kept positive,
  * since trunc rounds negative numbers up. */
-#include "compiler/ir/quant.h"
+#include "compiler/expr/quant.h"
 #include "targets/cpu/expr/expr_ops.h"
 
 enum { FRACTION = 15 };

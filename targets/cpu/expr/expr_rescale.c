@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/cpu/expr/expr_ops.h"
 
-#include "compiler/ir/quant.h"
+#include "compiler/expr/quant.h"
 
 /* An argument as a literal or as input i. */
 static uint16_t argument(wk_expr_builder *b, const wk_expr *x, const wk_expr_node *n, int i) {

@@ -5,7 +5,7 @@
 #ifndef WICK_CPU_VECTOR_H
 #define WICK_CPU_VECTOR_H
 
-#include "compiler/ir/types.h"
+#include "compiler/expr/types.h"
 #include "targets/cpu/llvm/builder.h"
 
 /* Vectors of `lanes` floats of 32 or 64 bits, the integers of the same width, and conditions. */

@@ -10,7 +10,7 @@
 #ifndef WICK_CPU_VMATH_H
 #define WICK_CPU_VMATH_H
 
-#include "compiler/ir/expr.h"
+#include "compiler/expr/expr.h"
 #include "targets/cpu/llvm/vector.h"
 
 /* True for EXP … ERF, MOD, FMOD and POW of floats. */
