@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "compiler/caffe2/translate.h"
-#include "compiler/onnx/message.h"
+#include "compiler/onnx/wire/message.h"
 
 enum { BODY_OPSET = 20, MAX_OPERANDS = 12, MAX_RESULTS = 4 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "compiler/caffe2/translate.h"
-#include "compiler/onnx/message.h"
+#include "compiler/onnx/wire/message.h"
 
 /* ---- names --------------------------------------------------------------------------------- */
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/onnx/importer.h"
-#include "compiler/onnx/text.h"
+#include "compiler/onnx/import/importer.h"
+#include "compiler/onnx/wire/text.h"
 
 static const ProtobufCMessageDescriptor *const net_type = &caffe2__net_def__descriptor;
 

@@ -5,7 +5,7 @@
 
 #include "caffe2.pb-c.h"
 #include "compiler/caffe2/caffe2.h"
-#include "compiler/onnx/source.h"
+#include "compiler/onnx/import/source.h"
 
 typedef struct {
   wk_arena *arena; /* owns the messages */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "compiler/caffe2/translate.h"
-#include "compiler/onnx/export.h"
+#include "compiler/onnx/export/export.h"
 
 /* ---- offsets ------------------------------------------------------------------------------- */
 
@@ -78,7 +78,7 @@ static void finish(wk_c2_op *o, const fold *f) {
     wk_c2_attr_int(o, "axis", 1);
   }
   Onnx__NodeProto *n = wk_c2_node(o, wk_op_get(WK_OP_SEGMENT_REDUCE)->name, in, OPERANDS, &y, 1);
-  n->domain = wk_arena_strdup(o->c->arena, WK_EXPORT_DOMAIN);
+  n->domain = wk_arena_strdup(o->c->arena, WK_ONNX_OWN_DOMAIN);
   wk_c2_attr_text(o, "kind", f->kind);
   wk_c2_attr_text(o, "rows", is_split ? "plain" : f->rows);
   wk_c2_attr_text(o, "to", wk_dtype_name(WK_F32));
@@ -159,6 +159,6 @@ void wk_c2_sparse_to_dense(wk_c2_op *o) {
   const char *in[] = {wk_c2_make(o, "ConstantOfShape", NULL, shape, NULL, NULL), at, values};
   const char *out = wk_c2_out(o, 0);
   Onnx__NodeProto *n = wk_c2_node(o, wk_op_get(WK_OP_SCATTER_ND)->name, in, 3, &out, 1);
-  n->domain = wk_arena_strdup(o->c->arena, WK_EXPORT_DOMAIN);
+  n->domain = wk_arena_strdup(o->c->arena, WK_ONNX_OWN_DOMAIN);
   wk_c2_attr_text(o, "reduction", "add");
 }

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/onnx/export.h"
-#include "compiler/onnx/message.h"
-#include "compiler/onnx/model.h"
+#include "compiler/onnx/export/export.h"
+#include "compiler/onnx/import/model.h"
+#include "compiler/onnx/wire/message.h"
 
 /* Arguments that say how something is computed, not what. */
 static const char *const hints[] = {
@@ -386,12 +386,12 @@ static void add_opsets(wk_c2 *c, Onnx__ModelProto *m) {
   bool uses_own = false;
   for (size_t i = 0; i < c->nodes.n; i++) {
     const char *domain = c->nodes.data[i]->domain;
-    uses_own = uses_own || (domain && !strcmp(domain, WK_EXPORT_DOMAIN));
+    uses_own = uses_own || (domain && !strcmp(domain, WK_ONNX_OWN_DOMAIN));
   }
   m->opset_import = wk_arena_alloc(c->arena, 3 * sizeof(void *));
   add_opset(c, m, "", WK_C2_OPSET);
   if (c->functions.n) add_opset(c, m, WK_C2_DOMAIN, 1);
-  if (uses_own) add_opset(c, m, WK_EXPORT_DOMAIN, 1);
+  if (uses_own) add_opset(c, m, WK_ONNX_OWN_DOMAIN, 1);
 }
 
 static wk_status make_model(wk_c2 *c, const Caffe2__NetDef *net, Onnx__ModelProto *m) {

@@ -7,7 +7,7 @@
 #define WICK_CAFFE2_TRANSLATE_H
 
 #include "compiler/caffe2/net.h"
-#include "compiler/onnx/importer.h"
+#include "compiler/onnx/import/importer.h"
 
 #define WK_C2_OPSET 12
 #define WK_C2_DOMAIN "caffe2"  /* of model-local functions */

@@ -11,7 +11,7 @@ add_custom_command(
   DEPENDS ${ONNX_PROTO}
   VERBATIM)
 set(VALUES_GENERATED ${CMAKE_BINARY_DIR}/generated/values.pb-c.c)
-set(VALUES_PROTO_DIR ${CMAKE_SOURCE_DIR}/compiler/onnx)
+set(VALUES_PROTO_DIR ${CMAKE_SOURCE_DIR}/compiler/onnx/wire)
 add_custom_command(
   OUTPUT ${VALUES_GENERATED} ${CMAKE_BINARY_DIR}/generated/values.pb-c.h
   COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/generated
@@ -19,7 +19,5 @@ add_custom_command(
           ${VALUES_PROTO_DIR}/values.proto
   DEPENDS ${VALUES_PROTO_DIR}/values.proto
   VERBATIM)
-if(TARGET wk_onnx)
-  target_sources(wk_onnx PRIVATE ${ONNX_GENERATED} ${VALUES_GENERATED})
-  set_source_files_properties(${ONNX_GENERATED} ${VALUES_GENERATED} PROPERTIES COMPILE_OPTIONS -w)
-endif()
+target_sources(wk_onnx PRIVATE ${ONNX_GENERATED} ${VALUES_GENERATED})
+set_source_files_properties(${ONNX_GENERATED} ${VALUES_GENERATED} PROPERTIES COMPILE_OPTIONS -w)

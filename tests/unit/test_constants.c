@@ -22,7 +22,7 @@ static const char *constant(const wk_import_report *r, const char *name) {
 static const struct { const char *domain, *op; } rows[] = {
 #define UNTRAINED(domain, op, input, each, what) {domain, op},
 #define UNTRAINED_NUMBER(domain, op, input, each, what) {domain, op},
-#include "compiler/onnx/untrained.def"
+#include "compiler/onnx/import/untrained.def"
 };
 
 /* Every operator of the table is one that can be imported. */

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
+#include "compiler/onnx/import/source.h"
 #include "compiler/onnx/onnx.h"
-#include "compiler/onnx/source.h"
 #include "compiler/support/support.h"
 
 static bool is_text(const char *bytes, size_t n) {

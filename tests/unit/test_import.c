@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/onnx/wire.h"
+#include "compiler/onnx/wire/wire.h"
 #include "tests/hostile/model_text.h"
 #include "tests/unit/model_builder.h"
 

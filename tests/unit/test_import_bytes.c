@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/onnx/importer.h"
-#include "compiler/onnx/text.h"
+#include "compiler/onnx/import/importer.h"
+#include "compiler/onnx/wire/text.h"
 #include "tests/hostile/model_text.h"
 
 /* The message of protobuf text `text`, packed. */

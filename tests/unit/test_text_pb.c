@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "compiler/caffe2/net.h"
-#include "compiler/onnx/text.h"
+#include "compiler/onnx/wire/text.h"
 #include "tests/hostile/fields.h"
 #include "tests/hostile/hostile.h"
 

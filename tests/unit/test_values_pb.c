@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/onnx/importer.h"
-#include "compiler/onnx/text.h"
+#include "compiler/onnx/import/importer.h"
+#include "compiler/onnx/wire/text.h"
 #include "values.pb-c.h"
 
 static char path[] = "/tmp/wick_values_XXXXXX";
