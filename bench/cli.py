@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of the Python programs of bench and scripts.
+"""The command line of the Python programs of bench, tools, tests/make and scripts.
 
 A program first parses its options(), then asks for wick(), so --help works without a build. What is
 wrong ends the program with one line, die(): exit status 2 for a mistake in the options, else 1.
@@ -18,8 +18,8 @@ WICK = pathlib.Path(os.environ.get("WICK", BUILD / "wick"))
 
 
 def die(text, status=1):
-    program = pathlib.Path(sys.argv[0]).resolve()
-    print(f"{program.parent.name}/{program.name}: {text}", file=sys.stderr)
+    program = pathlib.Path(sys.argv[0]).resolve().relative_to(ROOT)
+    print(f"{program}: {text}", file=sys.stderr)
     sys.exit(status)
 
 

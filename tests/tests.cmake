@@ -142,7 +142,7 @@ add_test(NAME golden COMMAND ${WK_STRICT} $<TARGET_FILE:golden> ${CMAKE_SOURCE_D
 foreach(lint ranks style limits selftest)
   add_test(NAME lint/${lint} COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/${lint})
 endforeach()
-add_test(NAME lint/equivalent COMMAND ${CMAKE_SOURCE_DIR}/bench/mutants --stale)
+add_test(NAME lint/equivalent COMMAND ${CMAKE_SOURCE_DIR}/tools/mutants --stale)
 
 # Parts of the accelerator's RTL against models of their own, and what Verilator says of all of it.
 if(NOT WICK_SANITIZE)

@@ -7,7 +7,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 source "$root/tests/cli/lib.bash" "$@"
 
 mkdir -p tree/compiler tree/build tree/tests
-cp -r "$root"/{.ci,scripts,bench,examples} tree
+cp -r "$root"/{.ci,scripts,bench,tools,examples} tree
+cp -r "$root/tests/make" tree/tests
 ln -s "$root"/tests/{onnx,nets,hostile,count.awk} tree/tests
 ln -s "$root/compiler/zoo" tree/compiler/zoo
 ln -s "$wick" tree/build/wick
@@ -45,9 +46,10 @@ helps() {
 cp "$root/scripts/install" tree/scripts/real_install
 cp "$root/scripts/build" tree/scripts/real_build
 for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise,timeline} \
-  scripts/{fuzz,coverage} bench/{setup,coverage,mutants,same_code,opencl} \
+  scripts/{fuzz,coverage} bench/{setup,coverage,same_code,opencl} tools/mutants \
   bench/accel_{ablation,causes,speed,peak} \
-  $(cd tree && ls bench/*.py | grep -vE '/(cli|peers|runtime|caffe2_net).py$'); do
+  $(cd tree && ls bench/*.py tests/make/*.py tools/*.py |
+    grep -vE '/(cli|peers|runtime|caffe2_net).py$'); do
   helps $script
   tells "$script, unknown option" 2 "^${script/real_/}: .*--frob" tree/$script --frob x
 done
@@ -62,10 +64,11 @@ done
 tells 'fuzz, an unknown reader' 2 "^scripts/fuzz: no reader 'nn'; there are: .* package " \
   tree/scripts/fuzz nn
 # -S: Python without its packages
-for bench in compare_onnxruntime.py compare_quantisers.py quantised_classes.py \
-  'integer_fidelity.py model.onnx' 'make_caffe2_weights.py net' caffe2_proof.py; do
-  tells "$bench without the peers" 1 '^bench/.*: needs the Python packages .*: run bench/setup$' \
-    python3 -S tree/bench/$bench
+for bench in bench/compare_onnxruntime.py bench/compare_quantisers.py bench/quantised_classes.py \
+  'bench/integer_fidelity.py model.onnx' 'tests/make/make_caffe2_weights.py net' \
+  bench/caffe2_proof.py; do
+  tells "$bench without the peers" 1 \
+    "^${bench%/*}/.*: needs the Python packages .*: run bench/setup$" python3 -S tree/$bench
 done
 tells 'compare_torch.py without PyTorch' 1 \
   "needs the Python packages .*: install Debian's python3-torch and python3-onnx and use " \
@@ -166,22 +169,22 @@ tells 'same_code, one wick' 2 '^bench/same_code: needs OLD_WICK and NEW_WICK$' \
 tells 'same_code, no model' 2 '^bench/same_code: nn is no file, no folder' \
   tree/bench/same_code "$wick" "$wick" nn
 
-# bench/mutants: what it says when it does not run; lint/equivalent checks its list.
+# tools/mutants: what it says when it does not run; lint/equivalent checks its list.
 for option in --only --tests; do
-  tells "mutants $option" 2 "^bench/mutants: .*$option: '\\(' is no regular expression: " \
-    tree/bench/mutants $option '('
+  tells "mutants $option" 2 "^tools/mutants: .*$option: '\\(' is no regular expression: " \
+    tree/tools/mutants $option '('
 done
 tells 'mutants, a number' 2 "--jobs: '0' is no whole number of 1 or more$" \
-  tree/bench/mutants --jobs 0
+  tree/tools/mutants --jobs 0
 for option in --report --list '--show 0' '--show 3'; do # with the sources, which it reads
-  tells "mutants $option, nothing tried" 2 '^bench/mutants: nothing was tried yet in /' \
-    "$root/bench/mutants" $option --work "$tmp/none"
+  tells "mutants $option, nothing tried" 2 '^tools/mutants: nothing was tried yet in /' \
+    "$root/tools/mutants" $option --work "$tmp/none"
   [[ ! -e none ]] && good || bad "mutants $option makes a folder"
 done
 survivor() { # a work folder in which the first fault that a run would try has survived
   python3 - "$root" <<'EOF'
 import json, sys
-sys.path.insert(0, sys.argv[1] + "/bench")
+sys.path.insert(0, sys.argv[1] + "/tools")
 import pathlib
 from mutate import faults
 root = pathlib.Path(sys.argv[1])
@@ -195,10 +198,10 @@ EOF
 }
 check 'survivors' survivor
 gives 'mutants --show 1' '^1\. .*no test reaches it$' \
-  bash -c "'$root/bench/mutants' --limit 0 --work work --show 1"
+  bash -c "'$root/tools/mutants' --limit 0 --work work --show 1"
 for n in 0 -1 6; do
-  tells "mutants --show $n" 2 "^bench/mutants: there is no survivor $n: 5 survived$" \
-    "$root/bench/mutants" --work work --show $n
+  tells "mutants --show $n" 2 "^tools/mutants: there is no survivor $n: 5 survived$" \
+    "$root/tools/mutants" --work work --show $n
 done
 tells 'test, no expression' 2 '^scripts/test: -R needs a regular expression$' tree/scripts/test -R
 rm -f trace
@@ -223,7 +226,7 @@ grep -q "^(in $tmp/tree)$" demo.log && good || bad 'demo does not say where its 
 while IFS= read -r line; do
   check 'suggestion of the demo' bash -c "cd tree && $line"
 done <suggested
-[[ -z $(cd tree && ls | grep -vE '^(bench|build|compiler|examples|scripts|tests)$') ]] && good ||
+[[ -z $(cd tree && ls | grep -vE '^(bench|build|compiler|examples|scripts|tests|tools)$') ]] && good ||
   bad "the demo and its suggestions leave $(ls tree)"
 # The demo's integers are the same everywhere, and without OpenCL one line says so.
 gives 'targets of the demo' \

@@ -4,7 +4,7 @@
 Runtime computes.
 
   bench/setup                          once: a virtual environment with the peers
-  bench/make_small_models.py [--out FOLDER]
+  tests/make/make_small_models.py [--out FOLDER]
 
 float  a CNN with depthwise convolutions and gates, a residual net, an LSTM and a GRU, a
        transformer, a U-Net
@@ -15,7 +15,10 @@ light  nets of ordinary size whose weights are all equal, for seeded random ones
 import functools
 import pathlib
 import shutil
+import sys
 import tempfile
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
 import cli
 import peers

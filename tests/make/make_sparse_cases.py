@@ -4,10 +4,13 @@
 lengths into tests/caffe2, torch's EmbeddingBag in both forms that are exported into tests/onnx.
 
   bench/setup                        once: a virtual environment with the peers
-  bench/make_sparse_cases.py [--out FOLDER]
+  tests/make/make_sparse_cases.py [--out FOLDER]
 """
 import json
 import pathlib
+import sys
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
 import caffe2_net
 import cli

@@ -4,10 +4,13 @@
 imaginary part of a function beside its argument, a step of 1e-30 away, which no rounding disturbs.
 
   bench/setup                          once: a virtual environment with the peers
-  bench/make_gradient_cases.py [--out FOLDER]
+  tests/make/make_gradient_cases.py [--out FOLDER]
 """
 import functools
 import pathlib
+import sys
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
 import cli
 import make_standard_cases as standard

@@ -4,10 +4,13 @@
 and of ONNX Runtime where that evaluator is wrong (norms of order 1 without absolute values).
 
   bench/setup                          once: a virtual environment with the peers
-  bench/make_standard_cases.py [--out FOLDER]
+  tests/make/make_standard_cases.py [--out FOLDER]
 """
 import functools
 import pathlib
+import sys
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
 import cli
 import peers

@@ -4,10 +4,13 @@
 quantisations, with the results it computes.
 
   bench/setup                          once: a virtual environment with the peers
-  bench/make_microsoft_cases.py [--out FOLDER]
+  tests/make/make_microsoft_cases.py [--out FOLDER]
 """
 import math
 import pathlib
+import sys
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
 import cli
 import peers

@@ -4,9 +4,12 @@
 results of ONNX's reference evaluator.
 
   bench/setup                          once: a virtual environment with the peers
-  bench/make_attention_cases.py [--out FOLDER]
+  tests/make/make_attention_cases.py [--out FOLDER]
 """
 import pathlib
+import sys
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
 import cli
 import make_standard_cases as standard

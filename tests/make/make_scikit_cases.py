@@ -4,10 +4,13 @@
 encode features, with the results of ONNX Runtime.
 
   bench/setup                          once: a virtual environment with the peers
-  bench/make_scikit_cases.py [--out FOLDER]
+  tests/make/make_scikit_cases.py [--out FOLDER]
 """
 import importlib
 import pathlib
+import sys
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
 import cli
 import peers

@@ -77,7 +77,7 @@ class Copy:
             self.prepare()
             done = self.ninja(["all"])
         if done.returncode:
-            raise SystemExit(f"bench/mutants: {self.folder} does not build:\n{done.stdout[-3000:]}")
+            raise SystemExit(f"tools/mutants: {self.folder} does not build:\n{done.stdout[-3000:]}")
         self.tests = self.read_tests()
         self.objects = self.read_objects()
 

@@ -3,11 +3,14 @@
 """Writes tests/caffe2: small Caffe2 nets with the results of their definitions in NumPy.
 
   bench/setup                        once: a virtual environment with the peers
-  bench/make_caffe2_cases.py [--out FOLDER]
+  tests/make/make_caffe2_cases.py [--out FOLDER]
 """
 import json
 import math
 import pathlib
+import sys
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
 import caffe2_net
 import cli

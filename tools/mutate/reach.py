@@ -36,7 +36,7 @@ def test_hash(root, files, test):
     """Of all that a record depends on."""
     patterns = next((p for k, p in MADE_OF.items() if test.startswith(k)), ())
     patterns = [p.format(test.rpartition("/")[2]) for p in patterns]
-    starts = (*SOURCES, "bench/mutate/", *patterns)
+    starts = (*SOURCES, "tools/mutate/", *patterns)
     h = hashlib.sha256()
     for name in files:
         if name.startswith(starts) or any(fnmatch.fnmatch(name, p) for p in patterns):

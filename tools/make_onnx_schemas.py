@@ -4,10 +4,13 @@
 packages onnx and ONNX Runtime (for com.microsoft) define them.
 
   bench/setup                          once: a virtual environment with the peers
-  bench/make_onnx_schemas.py [--out FOLDER]
+  tools/make_onnx_schemas.py [--out FOLDER]
 """
 import pathlib
+import sys
 import textwrap
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
 
 import cli
 import peers
@@ -18,7 +21,7 @@ state = peers.Module("onnxruntime.capi.onnxruntime_pybind11_state")
 HEAD = """\
 /* SPDX-License-Identifier: Apache-2.0
  * Arities and attributes of operators, supported or not, sorted by domain, name and opset. Written
- * by bench/make_onnx_schemas.py from the package %s.
+ * by tools/make_onnx_schemas.py from the package %s.
  * ONNX_SCHEMA(domain, name, since, min_in, max_in, min_out, max_out, attributes)
  *
  *   since       first opset for which this holds; it ends with the next row of the operator

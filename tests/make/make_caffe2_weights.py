@@ -3,10 +3,13 @@
 """Writes the weights that a Caffe2 net lacks: init_net.pb with seeded random values,
 predict_net.pb, and model.onnx, which is the same net with the same weights by another translation.
 
-  bench/make_caffe2_weights.py ../shared/data/caffe2/resnet50 -o resnet50 [--seed N]
+  tests/make/make_caffe2_weights.py ../shared/data/caffe2/resnet50 -o resnet50 [--seed N]
 """
 import pathlib
 import shutil
+import sys
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
 import caffe2_net
 import cli

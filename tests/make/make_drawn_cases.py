@@ -6,10 +6,13 @@ reference evaluator answer; where they differ, the form names the one that follo
 standard, or is left out. Of opsets before 7 NumPy answers.
 
   bench/setup                          once: a virtual environment with the peers
-  bench/make_drawn_cases.py [--out FOLDER] [FAMILY...]
+  tests/make/make_drawn_cases.py [--out FOLDER] [FAMILY...]
 """
 import importlib
 import pathlib
+import sys
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
 import cli
 import peers

@@ -5,9 +5,12 @@ where operands tie, and at numbers whose exponentials overflow. What PyTorch has
 for is left out.
 
   apt-get install python3-torch      1.13, Debian's, which wrote the file in the tree
-  bench/make_gradient_kinks.py [--out FILE]
+  tests/make/make_gradient_kinks.py [--out FILE]
 """
 import pathlib
+import sys
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
 import cli
 import peers
@@ -100,7 +103,7 @@ def main():
     text = "\n".join(rows())
     args.out.write_text(
         "/* SPDX-License-Identifier: Apache-2.0\n"
-        f" * By bench/make_gradient_kinks.py with PyTorch {torch.__version__}.\n"
+        f" * By tests/make/make_gradient_kinks.py with PyTorch {torch.__version__}.\n"
         " * KINK(operator, attributes, a, b, what a gets, what b gets) for an adjoint of 1 */\n"
         + text + "\n")
     print(f"{args.out}: {text.count(chr(10)) + 1} rows")
