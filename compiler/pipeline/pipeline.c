@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rows of pipeline.def one after the other; what each of them does is here or in the library
- * that it calls. */
+ * The steps of pipeline.def one after the other (compile); what each of them does is here or in the
+ * library that it calls. */
 #include "compiler/pipeline/pipeline.h"
 
 #include <stdlib.h>
@@ -321,24 +321,21 @@ wk_status wk_pipeline_finish(wk_program *p, const wk_instance *t) {
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-typedef wk_status (*step_fn)(pipeline *l, wk_part *part, int64_t *changes);
-typedef enum { STEP_ALONE, STEP_PASSES, STEP_PART_PASSES, STEP_INST, STEP_TARGET } row_kind;
-
-#define step_emit NULL /* of all bindings together: the commands call it */
+/* Rows of pipeline.def; those without a step are of passes. */
+typedef enum { ROW_STEP, ROW_PASSES, ROW_PART_PASSES, ROW_INST, ROW_TARGET } row_kind;
 
 static const struct {
   row_kind is;
   wk_step_kind kind;
   wk_stage stage;
   const char *name, *doc;
-  step_fn run;
 } rows[] = {
-#define STEP(fn, kind_, doc_) \
-  {.is = STEP_ALONE, .kind = WK_ON_##kind_, .name = #fn, .doc = doc_, .run = step_##fn},
-#define PASSES(stage_) {.is = STEP_PASSES, .stage = WK_STAGE_##stage_},
-#define PART_PASSES {.is = STEP_PART_PASSES},
-#define INST_PASSES {.is = STEP_INST},
-#define TARGET_PASSES {.is = STEP_TARGET},
+#define STEP(name_, kind_, doc_) \
+  {.is = ROW_STEP, .kind = WK_ON_##kind_, .name = #name_, .doc = doc_},
+#define PASSES(stage_) {.is = ROW_PASSES, .stage = WK_STAGE_##stage_},
+#define PART_PASSES {.is = ROW_PART_PASSES},
+#define INST_PASSES {.is = ROW_INST},
+#define TARGET_PASSES {.is = ROW_TARGET},
 #include "compiler/pipeline/pipeline.def"
 #undef STEP
 #undef PASSES
@@ -346,6 +343,16 @@ static const struct {
 #undef INST_PASSES
 #undef TARGET_PASSES
 };
+
+static wk_step_kind kind_of(const char *name) {
+  size_t i = 0;
+  while (!rows[i].name || strcmp(rows[i].name, name) != 0) i++;
+  return rows[i].kind;
+}
+
+/* ---- the pipeline ---------------------------------------------------------------------------- */
+
+typedef wk_status (*step_fn)(pipeline *l, wk_part *part, int64_t *changes);
 
 /* What has been cut is seen part by part. */
 static wk_status show_parts(pipeline *l, wk_step_record r) {
@@ -359,48 +366,63 @@ static wk_status show_parts(pipeline *l, wk_step_record r) {
   return NULL;
 }
 
-static wk_status run_step(pipeline *l, size_t row, wk_part *part) {
+/* part NULL: on the whole module. */
+static wk_status run_step(pipeline *l, const char *name, step_fn run, wk_part *part) {
   double started = wk_clock();
-  wk_step_record r = {.name = rows[row].name, .kind = rows[row].kind,
+  wk_step_record r = {.name = name, .kind = kind_of(name),
                       .part = part && part->owns_module ? part->name : NULL};
-  WK_TRY(rows[row].run(l, part, &r.changes));
+  WK_TRY(run(l, part, &r.changes));
   r.seconds = wk_clock() - started;
   if (!part && l->parts) return show_parts(l, r);
   const wk_program *p = part ? part->program : NULL;
   return done(l, &r, p ? NULL : part ? part->module : l->m, p);
 }
 
-static wk_status run_row(pipeline *l, size_t row) {
-  switch (rows[row].is) {
-    case STEP_PASSES: return graph_passes(l, rows[row].stage);
-    case STEP_PART_PASSES: return part_passes(l);
-    case STEP_INST: return inst_passes(l);
-    case STEP_TARGET: return target_passes(l);
-    default: break;
-  }
-  if (!rows[row].run) return NULL;
-  if (!l->parts || rows[row].run == step_partition) return run_step(l, row, NULL);
+static wk_status run_on_parts(pipeline *l, const char *name, step_fn run) {
   for (size_t i = 0; i < l->parts->parts.n; i++)
-    WK_TRY(run_step(l, row, &l->parts->parts.data[i]));
+    WK_TRY(run_step(l, name, run, &l->parts->parts.data[i]));
   return NULL;
 }
 
-static size_t partition_row(void) {
-  size_t i = 0;
-  while (rows[i].run != step_partition) i++;
-  return i;
+/* A statement of compile: it ends there after an error, or when this is where it was to stop. */
+#define RUN(call)                     \
+  do {                                \
+    WK_TRY(call);                     \
+    if (l->stopped) return NULL;      \
+  } while (0)
+#define ON_MODULE(name) RUN(run_step(l, #name, step_##name, NULL))
+#define ON_PARTS(name) RUN(run_on_parts(l, #name, step_##name))
+
+/* Until every target admits its parts: each round leaves it a node less. */
+static wk_status cut(pipeline *l) {
+  do {
+    l->stopped = false;
+    ON_MODULE(partition);
+    ON_PARTS(expand);
+    RUN(part_passes(l));
+    ON_PARTS(layout);
+    ON_PARTS(rematerialise);
+    ON_PARTS(order);
+    WK_TRY(run_on_parts(l, "admit", step_admit));
+  } while (l->cuts_again);
+  return NULL;
 }
 
 static wk_status compile(pipeline *l) {
-  WK_TRY(wk_module_verify(l->m));
-  for (size_t i = 0; i < WK_COUNTOF(rows) && !l->stopped; i++) {
-    if (l->o->graph_only && rows[i].kind > WK_ON_GRAPHS) return NULL;
-    WK_TRY(run_row(l, i));
-    if (!l->cuts_again) continue;
-    i = partition_row() - 1;
-    l->stopped = false;
-  }
-  return NULL;
+  RUN(wk_module_verify(l->m));
+  ON_MODULE(integer);
+  ON_MODULE(adapt);
+  RUN(graph_passes(l, WK_STAGE_GRAPH));
+  ON_MODULE(convert);
+  if (l->o->graph_only) return NULL;
+  ON_MODULE(lower);
+  RUN(graph_passes(l, WK_STAGE_PRIMITIVE));
+  RUN(cut(l));
+  ON_PARTS(generate);
+  RUN(inst_passes(l));
+  RUN(target_passes(l));
+  ON_PARTS(place);
+  return NULL; /* emit: of all bindings together (emit.h) */
 }
 
 wk_status wk_pipeline_run(wk_module *m, const wk_pipeline_options *o, wk_pipeline_report *report,
@@ -468,14 +490,14 @@ wk_pipeline_step_list wk_pipeline_steps(void) {
   static const char *const on[] = {"graphs", "primitives", "parts", "programs", "everything"};
   wk_pipeline_step_list l = {0};
   for (size_t i = 0; i < WK_COUNTOF(rows); i++) switch (rows[i].is) {
-      case STEP_PASSES: add_passes(&l, rows[i].stage); break;
-      case STEP_PART_PASSES: break;
-      case STEP_INST:
+      case ROW_PASSES: add_passes(&l, rows[i].stage); break;
+      case ROW_PART_PASSES: break;
+      case ROW_INST:
         for (size_t k = 0; k < wk_inst_passes_count; k++)
           add_step(&l, wk_inst_passes[k].name, WK_ON_PROGRAMS, on[WK_ON_PROGRAMS],
                    wk_inst_passes[k].doc, NULL);
         break;
-      case STEP_TARGET: add_target_passes(&l); break;
+      case ROW_TARGET: add_target_passes(&l); break;
       default: add_step(&l, rows[i].name, rows[i].kind, on[rows[i].kind], rows[i].doc, NULL);
     }
   return l;
