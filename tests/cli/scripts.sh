@@ -226,7 +226,8 @@ grep -q "^(in $tmp/tree)$" demo.log && good || bad 'demo does not say where its 
 while IFS= read -r line; do
   check 'suggestion of the demo' bash -c "cd tree && $line"
 done <suggested
-[[ -z $(cd tree && ls | grep -vE '^(bench|build|compiler|examples|scripts|tests|tools)$') ]] && good ||
+[[ -z $(cd tree && ls | grep -vE \
+  '^(bench|build|compiler|examples|scripts|tests|tools)$') ]] && good ||
   bad "the demo and its suggestions leave $(ls tree)"
 # The demo's integers are the same everywhere, and without OpenCL one line says so.
 gives 'targets of the demo' \
