@@ -79,10 +79,6 @@ static size_t count_integer(const wk_compiled *bound) {
   return n;
 }
 
-const wk_program *wk_compiled_program(const wk_compiled *bound) {
-  return bound->parts && bound->parts->parts.n == 1 ? bound->parts->parts.data[0].program : NULL;
-}
-
 /* Parts, operators and multiply-accumulates of each target. */
 static void add_parts(wk_table *t, const wk_compiled *bound) {
   const wk_parts *p = bound->parts;
@@ -375,8 +371,8 @@ static json_t *json_compilation(const wk_compilation *c) {
   put_text(o, "model_hash", hash);
   put_text(o, "target", c->target);
   put_text(o, "options", c->command);
-  put_text(o, "emit", c->emit);
-  put_text(o, "output", c->output);
+  put_text(o, "emit", c->emit.name);
+  put_text(o, "output", strcmp(c->output, "-") ? c->output : NULL);
   for (size_t i = 0; i < c->files.n; i++) json_array_append_new(files, json_text(c->files.path[i]));
   json_object_set_new(o, "files", files);
   put(o, "output_bytes", c->output_bytes);

@@ -2,10 +2,10 @@
 # Every tests/unit/test_*.c is one cmocka program; it links what the tree has.
 enable_testing()
 set(WK_ALL)
-foreach(lib wk_cli wk_calibrate wk_pipeline wk_train wk_accel wk_opencl wk_check wk_sim wk_model
-            wk_isa wk_cpu wk_caffe2 wk_onnx wk_grad wk_optim wk_part wk_integer wk_passes
-            wk_target wk_zoo wk_quantize wk_package wk_lower wk_memory wk_eval wk_cgen wk_ir
-            wk_expr wk_support wick_rt)
+foreach(lib wk_cli wk_compile wk_calibrate wk_pipeline wk_train wk_accel wk_opencl wk_check
+            wk_sim wk_model wk_isa wk_cpu wk_caffe2 wk_onnx wk_grad wk_optim wk_part wk_integer
+            wk_passes wk_target wk_zoo wk_quantize wk_package wk_lower wk_memory wk_eval wk_cgen
+            wk_ir wk_expr wk_support wick_rt)
   if(TARGET ${lib})
     list(APPEND WK_ALL ${lib})
   endif()
@@ -229,7 +229,7 @@ if(NOT WICK_SANITIZE AND TARGET wick)
   set(symbol_files)
   foreach(lib wk_support wk_expr wk_ir wk_cgen wk_eval wk_memory wk_lower wk_passes wk_integer
               wk_part wk_target wk_onnx wk_caffe2 wk_package wk_cpu wk_accel wk_isa wk_check
-              wk_model wk_sim wk_zoo wk_quantize wk_pipeline wk_calibrate wk_cli wick_rt)
+              wk_model wk_sim wk_zoo wk_quantize wk_pipeline wk_calibrate wk_compile wk_cli wick_rt)
     list(APPEND symbol_files $<TARGET_FILE:${lib}>)
   endforeach()
   set(shared_files $<TARGET_FILE:wick_shared> $<TARGET_FILE:wick_accel>)

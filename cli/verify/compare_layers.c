@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/compile.h"
+#include "compiler/compile/compile.h"
 #include "cli/text.h"
 #include "cli/verify/compare.h"
 #include "cli/view.h"

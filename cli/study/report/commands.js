@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The commands of a run, as cli/study/report.h describes them, and what can be asked of
+ * The commands of a run, as report.h describes them, and what can be asked of
  * them. */
 "use strict";
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What lies in the scratchpad, and when: the rectangles of cli/study/report.h. */
+ * What lies in the scratchpad, and when: the rectangles of report.h. */
 "use strict";
 
 function readSpace(part) {

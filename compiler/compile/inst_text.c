@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/compile.h"
+#include "compiler/compile/compile.h"
 
 void wk_inst_text(wk_str *b, const wk_program *p, const wk_inst *i) {
   wk_str_add(b, wk_op_get(i->op)->name);

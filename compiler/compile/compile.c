@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/compile/compile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a binding ------------------------------------------------------------------------------- */
+
+typedef struct {
+  wk_compilation *c;
+  wk_compiled *bound;
+  const wk_compile_watch *watch; /* NULL: nobody */
+} compiling;
+
+static void record_insts(wk_compiled *bound, const wk_program *p) {
+  wk_inst_pos *all;
+  wk_str text = {0};
+  wk_arena *scratch = wk_arena_new();
+  size_t n = wk_program_flatten(p, scratch, &all);
+  for (size_t i = 0; i < n; i++) {
+    const wk_inst *x = all[i].inst;
+    wk_inst_record r = {.node = wk_arena_strdup(bound->arena, x->name),
+                        .op = wk_op_get(x->op)->name, .macs = wk_inst_macs(x),
+                        .depth = all[i].depth};
+    for (uint32_t k = 0; k < x->n_operands; k++)
+      if (x->operands[k].buffer != WK_NONE)
+        r.bytes += wk_view_count(&x->operands[k]) * wk_dtype_size(x->operands[k].dtype);
+    text.n = 0;
+    wk_inst_text(&text, p, x);
+    r.text = wk_arena_strdup(bound->arena, text.s);
+    wk_vec_push(&bound->insts, r);
+  }
+  wk_str_free(&text);
+  wk_arena_free(scratch);
+}
+
+static wk_status after_step(void *ctx, const wk_step_record *step, const wk_module *m,
+                            const wk_program *p) {
+  compiling *x = ctx;
+  wk_progress("%s: %s", x->c->name, step->name);
+  if (step->kind == WK_ON_GRAPHS) x->bound->nodes_after = wk_module_nodes(m);
+  if (step->is_portable_end) record_insts(x->bound, p);
+  return x->watch && x->watch->after ? x->watch->after(x->watch->ctx, step, m, p) : NULL;
+}
+
+static wk_status import(compiling *x) {
+  const wk_compile_options *o = x->c->o;
+  double started = wk_clock();
+  bool is_first = x->bound == x->c->bound;
+  wk_progress("%s: import", x->c->name);
+  WK_TRY(wk_model_import(x->c->model, &x->bound->binding, o->list_all, &x->c->notes,
+                         is_first ? &x->c->input_hash : NULL, &x->bound->module));
+  if (o->quantize) WK_TRY(wk_quantize_module(&x->bound->module, x->c->model, o->quantize));
+  x->bound->import_seconds = wk_clock() - started;
+  if (x->watch && x->watch->imported) x->watch->imported(x->watch->ctx, x->bound->module);
+  return NULL;
+}
+
+static wk_status compile_binding(compiling *x) {
+  wk_compilation *c = x->c;
+  const wk_compile_options *o = c->o;
+  wk_pipeline_options po = {.targets = &c->targets, .stop_after = o->stop_after,
+                            .convert = wk_compile_convert_type(o), .hook = after_step, .ctx = x};
+  if (o->budget) wk_bytes_parse(o->budget, &po.memory_budget);
+  po.graph_only = wk_emission_is_graph(&c->emit) && !o->stop_after;
+  po.portable = wk_emission_is_program(&c->emit) && !o->stop_after;
+  x->bound->arena = wk_arena_new();
+  WK_TRY(import(x));
+  wk_status s = wk_pipeline_fit(&x->bound->module, &po, &x->bound->report, &x->bound->parts);
+  wk_model_target_notes(&c->notes, c->model, &x->bound->report, &c->targets, x->bound->parts, s);
+  return wk_status_place(s, c->model);
+}
+
+static void free_binding(wk_compiled *bound) {
+  wk_parts_free(bound->parts);
+  wk_module_free(bound->module);
+  wk_pipeline_report_free(&bound->report);
+  wk_binding_set_free(&bound->binding);
+  wk_vec_free(&bound->insts);
+  wk_arena_free(bound->arena);
+}
+
+const wk_program *wk_compiled_program(const wk_compiled *bound) {
+  return bound->parts && bound->parts->parts.n == 1 ? bound->parts->parts.data[0].program : NULL;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static wk_status parse_bindings(wk_compilation *c) {
+  wk_binding_set sets[WK_MAX_BINDINGS];
+  WK_TRY(wk_binding_sets_parse(&c->o->binding, sets, WK_MAX_BINDINGS, &c->n));
+  for (size_t i = 0; i < c->n; i++) c->bound[i].binding = sets[i];
+  return NULL;
+}
+
+wk_status wk_compilation_open(const wk_compile_options *o, const char *model, wk_compilation *c) {
+  *c = (wk_compilation){.o = o, .arena = wk_arena_new(), .model = model, .output_bytes = -1,
+                        .scratch_bytes = -1};
+  c->name = wk_model_name(c->arena, model);
+  c->command = wk_compile_command_text(o, c->arena);
+  c->bound = wk_xcalloc(WK_MAX_BINDINGS, sizeof *c->bound);
+  WK_TRY(wk_targets_open(&o->target, &c->targets));
+  WK_TRY(wk_emission_find(o, &c->targets, &c->emit));
+  WK_TRY(parse_bindings(c));
+  WK_TRY(wk_compile_check_options(o, &c->emit, c->n));
+  c->target = wk_targets_text(&c->targets, c->arena);
+  return NULL;
+}
+
+void wk_compilation_close(wk_compilation *c) {
+  for (size_t i = 0; i < c->n; i++) free_binding(&c->bound[i]);
+  free(c->bound);
+  wk_targets_close(&c->targets);
+  wk_str_free(&c->notes);
+  wk_arena_free(c->arena);
+  *c = (wk_compilation){0};
+}
+
+static wk_status measure_input(wk_compilation *c) {
+  const char *files[] = {c->model, c->bound[0].binding.init_net};
+  c->input_bytes = 0;
+  for (size_t i = 0; i < WK_COUNTOF(files); i++) {
+    wk_file f;
+    if (!files[i]) continue;
+    WK_TRY(wk_file_map(files[i], &f));
+    c->input_bytes += (int64_t)f.size;
+    wk_file_unmap(&f);
+  }
+  return NULL;
+}
+
+wk_status wk_compilation_run(wk_compilation *c, const wk_compile_watch *watch) {
+  c->began = wk_clock();
+  for (size_t i = 0; i < c->n; i++)
+    WK_TRY(compile_binding(&(compiling){c, &c->bound[i], watch}));
+  return measure_input(c);
+}

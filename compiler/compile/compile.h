@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * compile: from a model file to what is written of it (rank 5.2). It never prints and never ends
+ * the process; what a user should read is data.
+ *
+ *   options.c    what the options say, and whether they fit together
+ *   compile.c    every binding through the pipeline
+ *   emission.c   kinds of outputs, and writing one
+ *   session.c    the public interface: wick_compile.h */
+#ifndef WICK_COMPILE_COMPILE_H
+#define WICK_COMPILE_COMPILE_H
+
+#include "compiler/calibrate/quantize.h"
+#include "compiler/pipeline/emit.h"
+#include "compiler/pipeline/model.h"
+
+/* What is compiled, and how; texts as a user types them, NULL: the default. */
+typedef struct {
+  wk_binding_args binding;
+  wk_target_args target;
+  const char *emit;       /* what is written: "package", "graph" and the like, or an output of a
+                             target */
+  const char *stop_after; /* name of a step */
+  const char *convert;    /* what floats are stored in: "f16", "bf16" */
+  const char *budget;     /* of memory, "64MiB" */
+  int64_t quantize;       /* seed of --quantize-random; 0: the model as it is */
+  bool weights;           /* texts have the contents of all constants */
+  bool list_all;          /* as in wk_import_options */
+} wk_compile_options;
+
+/* One instruction, as it was before the target's own preparation. */
+typedef struct {
+  const char *node, *op, *text;
+  int64_t macs, bytes;
+  int depth; /* 0: of the program itself, otherwise in bodies */
+} wk_inst_record;
+
+/* One binding of the model's shapes, compiled. */
+typedef struct {
+  wk_binding_set binding;
+  wk_arena *arena;
+  wk_module *module;
+  wk_parts *parts; /* NULL: stopped before; their programs may be */
+  wk_pipeline_report report;
+  double import_seconds;
+  int64_t nodes_after; /* of the graph passes */
+  WK_VEC(wk_inst_record) insts;
+} wk_compiled;
+
+/* What can be written of a compilation. */
+typedef struct {
+  const char *name, *suffix; /* suffix: of the default output; NULL: standard output */
+  int from;                  /* private to emission.c, and so is the rest */
+  const wk_target_output *output;
+  const wk_instance *instance;
+} wk_emission;
+
+typedef struct {
+  const wk_compile_options *o;
+  wk_arena *arena;
+  const char *model, *name; /* file, and the name made of it */
+  const char *command;      /* the options, as recorded in the output: without paths */
+  wk_targets targets;
+  const char *target;       /* "accel:base,cpu:avx2" */
+  wk_emission emit;
+  const char *output;       /* path; "-": standard output */
+  wk_emit_files files;      /* what it consists of */
+  uint64_t input_hash;
+  int64_t input_bytes, output_bytes; /* output: of all files together; -1: not known */
+  int64_t scratch_bytes;    /* per thread; -1: there is no code that could want any */
+  int64_t predicted_cycles; /* as in wk_emit_result */
+  double emit_seconds, seconds; /* seconds: of all, since the run began */
+  double began;             /* wk_clock() then */
+  wk_str notes;             /* what the user should know, as lines for standard error */
+  wk_compiled *bound;       /* n of them */
+  size_t n;
+} wk_compilation;
+
+/* Opens targets, reads bindings and checks options, which are borrowed; the model is not read yet.
+ * Close it also after an error. */
+wk_status wk_compilation_open(const wk_compile_options *o, const char *model,
+                              wk_compilation *out) WK_MUST_CHECK;
+void wk_compilation_close(wk_compilation *c);
+/* Where the output will be: path, which is borrowed, or NULL: the default of its kind. "-":
+ * standard output. */
+wk_status wk_compilation_name_output(wk_compilation *c, const char *path) WK_MUST_CHECK;
+
+/* Who looks on; both may be NULL. A binding as imported, then as wk_pipeline_options has it. */
+typedef struct {
+  void (*imported)(void *ctx, const wk_module *m);
+  wk_step_hook after;
+  void *ctx;
+} wk_compile_watch;
+/* Every binding through all steps but the last. watch may be NULL. */
+wk_status wk_compilation_run(wk_compilation *c, const wk_compile_watch *watch) WK_MUST_CHECK;
+/* The last step: writes the output where it was named. */
+wk_status wk_compilation_write(wk_compilation *c) WK_MUST_CHECK;
+
+/* The only program, or NULL when there are several parts, or none yet. */
+const wk_program *wk_compiled_program(const wk_compiled *bound);
+/* A module or a program (the other one NULL) as text. */
+void wk_compile_print(wk_str *b, const wk_compile_options *o, const wk_module *m,
+                      const wk_program *p);
+/* One line: the operator and its operands. */
+void wk_inst_text(wk_str *b, const wk_program *p, const wk_inst *i);
+/* "; accel: stream; cpu: bundle, object": the outputs of all targets. */
+void wk_compile_list_outputs(wk_str *out);
+
+/* ---- private --------------------------------------------------------------------------------- */
+
+/* What o->emit names, or what is written without it. WK_USAGE: nobody writes it. */
+wk_status wk_emission_find(const wk_compile_options *o, const wk_targets *t,
+                           wk_emission *out) WK_MUST_CHECK;
+bool wk_emission_is_code(const wk_emission *e);
+bool wk_emission_is_graph(const wk_emission *e);   /* of the module, before it is lowered */
+bool wk_emission_is_program(const wk_emission *e); /* as text */
+wk_status wk_compile_check_options(const wk_compile_options *o, const wk_emission *emit,
+                                   size_t bindings) WK_MUST_CHECK;
+/* NONE: floats stay what they are. */
+wk_dtype wk_compile_convert_type(const wk_compile_options *o);
+/* wk_compilation.command */
+const char *wk_compile_command_text(const wk_compile_options *o, wk_arena *a);
+
+#endif

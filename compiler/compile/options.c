@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "compiler/compile/compile.h"
+
+wk_dtype wk_compile_convert_type(const wk_compile_options *o) {
+  static const wk_dtype types[] = {WK_F16, WK_BF16};
+  for (size_t i = 0; o->convert && i < WK_COUNTOF(types); i++)
+    if (!strcmp(o->convert, wk_dtype_name(types[i]))) return types[i];
+  return WK_DTYPE_NONE;
+}
+
+/* What the output depends on: the same input gives the same bytes in any folder. */
+const char *wk_compile_command_text(const wk_compile_options *o, wk_arena *a) {
+  wk_str b = {0};
+  if (o->target.target) wk_str_printf(&b, " --target=%s", o->target.target);
+  if (o->target.cpu) wk_str_printf(&b, " --cpu=%s", o->target.cpu);
+  if (o->target.no_host) wk_str_add(&b, " --no-host");
+  wk_target_settings_text(&b, &o->target);
+  if (o->convert) wk_str_printf(&b, " --convert=%s", o->convert);
+  if (o->budget) wk_str_printf(&b, " --memory-budget=%s", o->budget);
+  if (o->quantize) wk_str_printf(&b, " --quantize-random=%" PRId64, o->quantize);
+  for (size_t i = 0; i < o->binding.bind.n; i++)
+    wk_str_printf(&b, " --bind=%s", o->binding.bind.data[i]);
+  for (size_t i = 0; i < o->binding.shape.n; i++)
+    wk_str_printf(&b, " --shape=%s", o->binding.shape.data[i]);
+  for (size_t i = 0; i < o->binding.length.n; i++)
+    wk_str_printf(&b, " --length=%s", o->binding.length.data[i]);
+  for (size_t i = 0; i < o->binding.value.n; i++) {
+    const char *v = o->binding.value.data[i], *slash = strrchr(v, '/');
+    wk_str_printf(&b, " --value=%.*s=%s", (int)strcspn(v, "="), v,
+                  slash ? slash + 1 : v + strcspn(v, "=") + 1);
+  }
+  const char *text = wk_arena_strdup(a, b.n ? b.s + 1 : "");
+  wk_str_free(&b);
+  return text;
+}
+
+wk_status wk_compile_check_options(const wk_compile_options *o, const wk_emission *emit,
+                                   size_t bindings) {
+  int64_t budget;
+  wk_step_kind last = WK_ON_OUTPUT;
+  if (o->budget && !wk_bytes_parse(o->budget, &budget))
+    return wk_error(WK_USAGE, "--memory-budget %s: a size is expected: 64MiB, 512KiB", o->budget);
+  if (o->convert && wk_compile_convert_type(o) == WK_DTYPE_NONE)
+    return wk_error(WK_USAGE, "--convert %s: floats are stored as f16 or bf16", o->convert);
+  if (o->stop_after) WK_TRY(wk_pipeline_find_step("--stop-after", o->stop_after, &last));
+  if (last != WK_ON_OUTPUT && wk_emission_is_code(emit))
+    return wk_error(WK_USAGE, "--emit %s needs all passes: leave out --stop-after", emit->name);
+  if (bindings > 1 && !wk_emission_is_code(emit))
+    return wk_error(WK_USAGE, "--emit %s writes one binding: give --bind and --shape only once",
+                    emit->name);
+  return NULL;
+}
