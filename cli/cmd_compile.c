@@ -20,29 +20,12 @@ static const wk_option options[] = {
     {"output", 'o', "FILE", "write to FILE (default: named after the model; text to standard "
      "output); a bundle is FILE.o, FILE.h and FILE.weights, its functions are named after FILE",
      .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, output)},
-    {"emit", 0, "KIND", "what to write: package (default), graph, program, dot, onnx, or what a "
-     "target writes besides ('wick targets' says what each is)",
-     .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, what.emit),
-     .more = wk_compile_list_outputs},
-    WK_TARGET_OPTIONS(compile_opts, what.target, "what to compile for,"),
-    {"memory-budget", 0, "SIZE", "compute values again instead of keeping them where activations "
-     "would take more memory than that: 64MiB, 512KiB", .kind = WK_OPTION_STRING,
-     .offset = offsetof(compile_opts, what.budget)},
-    {"convert", 0, "TYPE", "store the floats of a model as f16 or bf16, weights and what goes "
-     "between operators; each operator still computes in f32 and rounds once at its result, and "
-     "inputs and outputs keep their types", .kind = WK_OPTION_STRING,
-     .offset = offsetof(compile_opts, what.convert)},
-    WK_QUANTIZE_RANDOM_OPTION(compile_opts, what.quantize),
-    WK_BINDING_OPTIONS(compile_opts, what.binding),
+    WK_COMPILE_OUTPUT_OPTIONS(compile_opts, what.),
     {.kind = WK_OPTION_GROUP, .help = "Looking inside"},
     {"print-after", 0, "PASS", "print the code after this pass to standard error; 'all': after "
      "every one, 'changed': after those that changed it", .kind = WK_OPTION_STRING,
      .offset = offsetof(compile_opts, print_after)},
-    {"stop-after", 0, "PASS", "stop there; writes the graph or the program as text",
-     .kind = WK_OPTION_STRING, .offset = offsetof(compile_opts, what.stop_after)},
-    {"weights", 0, NULL, "write the contents of all constants in the text of a graph or a program; "
-     "otherwise those of more than 16 elements are elided, and the text cannot be read back",
-     .kind = WK_OPTION_FLAG, .offset = offsetof(compile_opts, what.weights)},
+    WK_COMPILE_TEXT_OPTIONS(compile_opts, what.),
     {"print-integer", 0, NULL,
      "list the operators of a quantised model: which compute in integers, and why others do not",
      .kind = WK_OPTION_FLAG, .offset = offsetof(compile_opts, print_integer)},

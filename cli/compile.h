@@ -14,8 +14,5 @@ void wk_compile_integers(FILE *f, const wk_compilation *c);
 /* --print-parts: which target computes what, and why not another one. */
 void wk_compile_parts(FILE *f, const wk_compilation *c);
 void wk_compile_times(FILE *f, const wk_compilation *c);
-void wk_compile_json(wk_out *out, const wk_compilation *c);
-/* How long it gets at most, asked before the output is written. */
-size_t wk_compile_json_size(const wk_compilation *c);
 
 #endif

@@ -7,7 +7,7 @@ include(CMakePackageConfigHelpers)
 # What a plugin may include; the files that these include are public, too.
 set(public_headers compiler/target/plugin.h compiler/package/program.h compiler/memory/memory.h
     compiler/cgen/expr_c.h compiler/cgen/inst_c.h compiler/expr/quant.h runtime/device.h
-    runtime/trust/wick_verify.h sim/accel.h)
+    runtime/trust/wick_verify.h sim/accel.h compiler/compile/wick_compile.h)
 set(remaining ${public_headers})
 while(remaining)
   list(POP_FRONT remaining header)
@@ -49,8 +49,9 @@ function(wk_loads_plugins program)
                         "WHOLE_ARCHIVE,wk_support,wk_expr,wk_ir,wk_cgen,wk_memory,wk_package")
 endfunction()
 wk_loads_plugins(wick)
+wk_loads_plugins(wickc)
 
-install(TARGETS wick wick_shared wick_accel)
+install(TARGETS wick wickc wick_shared wick_accel)
 if(TARGET wick_verify)
   install(TARGETS wick_verify)
 endif()

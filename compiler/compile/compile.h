@@ -5,7 +5,8 @@
  *   options.c    what the options say, and whether they fit together
  *   compile.c    every binding through the pipeline
  *   emission.c   kinds of outputs, and writing one
- *   session.c    the public interface: wick_compile.h */
+ *   report.c     every figure as JSON
+ *   wick_compile.c  the public interface, wick_compile.h: a part of libwickc alone */
 #ifndef WICK_COMPILE_COMPILE_H
 #define WICK_COMPILE_COMPILE_H
 
@@ -26,6 +27,33 @@ typedef struct {
   bool weights;           /* texts have the contents of all constants */
   bool list_all;          /* as in wk_import_options */
 } wk_compile_options;
+
+/* "; accel: stream; cpu: bundle, object": the outputs of all targets. */
+void wk_compile_list_outputs(wk_str *out);
+
+/* Rows of option tables; prefix: "x." of a member x, a wk_compile_options; nothing when the struct
+ * is one. */
+#define WK_COMPILE_OUTPUT_OPTIONS(type, prefix) \
+  {"emit", 0, "KIND", "what to write: package (default), graph, program, dot, onnx, or what a "    \
+   "target writes besides ('wick targets' says what each is)",                                     \
+   .kind = WK_OPTION_STRING, .offset = offsetof(type, prefix emit),                                \
+   .more = wk_compile_list_outputs},                                                               \
+  WK_TARGET_OPTIONS(type, prefix target, "what to compile for,"),                                  \
+  {"memory-budget", 0, "SIZE", "compute values again instead of keeping them where activations "   \
+   "would take more memory than that: 64MiB, 512KiB", .kind = WK_OPTION_STRING,                    \
+   .offset = offsetof(type, prefix budget)},                                                       \
+  {"convert", 0, "TYPE", "store the floats of a model as f16 or bf16, weights and what goes "      \
+   "between operators; each operator still computes in f32 and rounds once at its result, and "    \
+   "inputs and outputs keep their types", .kind = WK_OPTION_STRING,                                \
+   .offset = offsetof(type, prefix convert)},                                                      \
+  WK_QUANTIZE_RANDOM_OPTION(type, prefix quantize),                                                \
+  WK_BINDING_OPTIONS(type, prefix binding)
+#define WK_COMPILE_TEXT_OPTIONS(type, prefix) \
+  {"stop-after", 0, "PASS", "stop there; writes the graph or the program as text",                 \
+   .kind = WK_OPTION_STRING, .offset = offsetof(type, prefix stop_after)},                         \
+  {"weights", 0, NULL, "write the contents of all constants in the text of a graph or a program; " \
+   "otherwise those of more than 16 elements are elided, and the text cannot be read back",        \
+   .kind = WK_OPTION_FLAG, .offset = offsetof(type, prefix weights)}
 
 /* One instruction, as it was before the target's own preparation. */
 typedef struct {
@@ -100,10 +128,12 @@ const wk_program *wk_compiled_program(const wk_compiled *bound);
 /* A module or a program (the other one NULL) as text. */
 void wk_compile_print(wk_str *b, const wk_compile_options *o, const wk_module *m,
                       const wk_program *p);
+/* Every figure, as JSON: docs/reports.md. */
+void wk_compile_json(wk_out *out, const wk_compilation *c);
+/* How long it gets at most, asked before the output is written. */
+size_t wk_compile_json_size(const wk_compilation *c);
 /* One line: the operator and its operands. */
 void wk_inst_text(wk_str *b, const wk_program *p, const wk_inst *i);
-/* "; accel: stream; cpu: bundle, object": the outputs of all targets. */
-void wk_compile_list_outputs(wk_str *out);
 
 /* ---- private --------------------------------------------------------------------------------- */
 

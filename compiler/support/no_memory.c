@@ -4,10 +4,24 @@
 #include "compiler/support/support.h"
 
 static void (*end_of_program)(void);
+static _Thread_local struct {
+  void (*end)(void *ctx, const char *why);
+  void *ctx;
+} end_of_thread;
 
 void wk_no_memory_ends(void (*end)(void)) { end_of_program = end; }
 
+void wk_end_by(void (*end)(void *ctx, const char *why), void *ctx) {
+  end_of_thread.end = end;
+  end_of_thread.ctx = ctx;
+}
+
+void wk_end(const char *why) {
+  if (end_of_thread.end) end_of_thread.end(end_of_thread.ctx, why);
+}
+
 void wk_no_memory(void) {
+  wk_end("out of memory");
   if (end_of_program) end_of_program();
   abort();
 }

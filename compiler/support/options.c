@@ -162,7 +162,7 @@ static wk_status parse_text(const wk_option *o, const char *text, const char **o
   return NULL;
 }
 
-static wk_status store(const wk_option *o, const char *text, void *values) {
+wk_status wk_option_store(const wk_option *o, const char *text, void *values) {
   void *at = (char *)values + o->offset;
   int ignored;
   switch (o->kind) {
@@ -194,7 +194,7 @@ static wk_status handle(const wk_command *c, const getopt_tables *t, int code, c
         return wk_error(WK_USAGE, "option '--%s' takes no argument",
                         optopt == HELP ? "help" : by_code(c, optopt)->name);
       return optopt ? unknown_short(t, word, optopt) : unknown_long(t, word);
-    default: return store(by_code(c, code), optarg ? optarg : "", values);
+    default: return wk_option_store(by_code(c, code), optarg ? optarg : "", values);
   }
 }
 

@@ -71,6 +71,8 @@ typedef struct {
  * like the lists in `values`. Uses getopt_long, hence not from two threads at a time. */
 wk_status wk_options_parse(const wk_command *c, int argc, char *const *argv, void *values,
                            wk_strings *positional, bool *help) WK_MUST_CHECK;
+/* What parsing does for one option: `text` is borrowed, "" for a flag. Any thread. */
+wk_status wk_option_store(const wk_option *o, const char *text, void *values) WK_MUST_CHECK;
 /* The command of that name, or WK_USAGE with the nearest one. */
 wk_status wk_cli_find(const wk_cli *p, const char *name,
                           const wk_command **out) WK_MUST_CHECK;

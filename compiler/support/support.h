@@ -91,6 +91,10 @@ char *wk_xstrdup(const char *s);
 _Noreturn void wk_no_memory(void);
 /* Once, before there are threads; `end` does not return and needs no memory. */
 void wk_no_memory_ends(void (*end)(void));
+/* Before that: what this thread has said that it does when it cannot go on; end NULL: nothing. It
+ * does not return. */
+void wk_end_by(void (*end)(void *ctx, const char *why), void *ctx);
+void wk_end(const char *why); /* calls it; returns where there is none */
 void wk_xcheck(wk_status s); /* of what fails only without memory: wk_no_memory */
 /* For sizes derived from user data: WK_RESOURCE when it fails. Zeroed, 64-byte aligned; free(). */
 wk_status wk_try_malloc(size_t n, void **out) WK_MUST_CHECK;

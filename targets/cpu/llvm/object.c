@@ -4,6 +4,7 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Target.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,8 @@ wk_status wk_object_target(const wk_simd *simd, LLVMModuleRef mod, LLVMTargetMac
   char *message = NULL;
   LLVMTargetRef target;
   *out = NULL;
-  initialize_targets();
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, initialize_targets);
   if (LLVMGetTargetFromTriple(simd->triple, &target, &message)) {
     wk_status s = wk_error(WK_INTERNAL, "LLVM has no target %s: %s", simd->triple, message);
     LLVMDisposeMessage(message);

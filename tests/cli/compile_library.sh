@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The compiler as a library: examples/compile, built with an installed Wick, makes what the command
+# makes and says what it says; two threads compile at once.
+root=$(cd "$(dirname "$0")/../.." && pwd)
+source "$(dirname "$0")/lib.bash" "$@"
+build=$(dirname "$wick") nets=$root/tests/nets
+flags=()
+is_sanitized && flags=(-fsanitize=address,undefined)
+
+check 'install' cmake --install "$build" --prefix "$tmp/prefix"
+check 'configure' cmake -S "$root/examples/compile" -B example -DCMAKE_PREFIX_PATH="$tmp/prefix" \
+  -DCMAKE_C_FLAGS="${flags[*]}"
+check 'build' cmake --build example
+export LD_LIBRARY_PATH=$tmp/prefix/lib
+
+cnn=$nets/int8/cnn_qdq/model.onnx
+gives 'compile, load, run' '^cnn_qdq.wick: [0-9]+ bytes$' example/compile "$cnn"
+gives 'an output' '^[^ ]+: [0-9]+ bytes, [0-9]+ of them not 0$' example/compile "$cnn" cpu=x86-64
+# says NAME STATUS PATTERN COMMAND...
+says() {
+  local name=$1 want=$2 pattern=$3 status=0 out
+  shift 3
+  out=$("$@" 2>&1 >/dev/null) || status=$?
+  [[ $status == "$want" ]] && grep -qE -- "$pattern" <<<"$out" && good || bad "$name: $status: $out"
+}
+says 'an option that is none' 2 "^there is no option 'targt'; did you mean 'target'\\?$" \
+  example/compile "$cnn" targt=cpu
+says 'a model that is none' 5 '^none.onnx: cannot open: ' example/compile none.onnx
+says 'a target that is none' 2 "^--target: no target 'gpu'" example/compile "$cnn" target=gpu
+says 'a flag with a value' 2 "^option 'no-host' takes no value$" example/compile "$cnn" no-host=yes
+says 'a note' 0 '^.*cnn/model.onnx: is a float model, and accel computes in integers: ' \
+  example/compile "$nets/float/cnn/model.onnx" target=accel
+
+# ---- the same bytes, from a file and from memory, in two threads
+cat >threads.c <<'EOS'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "wick_compile.h"
+enum { TIMES = 3 };
+static char *models[2]; /* target and path of each */
+static void *data[2];
+static size_t sizes[2];
+static void put(const char *name, const wick_compile_output *y) {
+  char path[64];
+  snprintf(path, sizeof path, "%s.%s", name, y->name);
+  FILE *f = fopen(path, "wb");
+  fwrite(y->data, 1, y->bytes, f);
+  fclose(f);
+}
+static void *compile(void *arg) {
+  long k = (long)arg;
+  for (int i = 0; i < TIMES; i++) {
+    wick_compiler *c = i % 2 ? wick_compiler_new_memory("model.onnx", data[k], sizes[k])
+                             : wick_compiler_new(models[k]);
+    int code = wick_compiler_set(c, "cpu", "x86-64");
+    if (!code && k) code = wick_compiler_set(c, "target", "accel:tiny");
+    if (!code && k) code = wick_compiler_set(c, "quantize-random", "1");
+    if (!code && i == 2) code = wick_compiler_set(c, "emit", k ? "graph" : "bundle");
+    if (!code) code = wick_compiler_run(c);
+    const wick_compile_message *m;
+    for (size_t n = 0; (m = wick_compiler_message(c, n)); n++)
+      if (m->code) fprintf(stderr, "%ld %d: %s: %s\n", k, i, m->place ? m->place : "", m->text);
+    char name[16];
+    snprintf(name, sizeof name, "%ld%d", k, i);
+    const wick_compile_output *y;
+    for (size_t n = 0; !code && (y = wick_compiler_output(c, n)); n++) put(name, y);
+    if (!code && !strstr(wick_compiler_report(c), "\"bindings\"")) code = 1;
+    wick_compiler_free(c);
+    if (code) exit(code);
+  }
+  return NULL;
+}
+int main(int argc, char **argv) {
+  pthread_t t[2];
+  for (long k = 0; k < 2 && argc > 2; k++) {
+    models[k] = argv[k + 1];
+    FILE *f = fopen(models[k], "rb");
+    fseek(f, 0, SEEK_END);
+    sizes[k] = (size_t)ftell(f);
+    rewind(f);
+    data[k] = malloc(sizes[k]);
+    if (fread(data[k], 1, sizes[k], f) != sizes[k]) return 9;
+    fclose(f);
+  }
+  for (long k = 0; k < 2; k++) pthread_create(&t[k], NULL, compile, (void *)k);
+  for (int k = 0; k < 2; k++) pthread_join(t[k], NULL);
+  return 0;
+}
+EOS
+float=$nets/float/cnn/model.onnx
+check 'a program with threads' cc "${flags[@]}" -o threads threads.c \
+  -I"$tmp/prefix/include/wick/compiler/compile" -L"$tmp/prefix/lib" -lwickc -lpthread
+check 'two threads' ./threads "$cnn" "$float"
+"$wick" compile "$cnn" --cpu x86-64 -q -o cnn.wick
+"$wick" compile "$cnn" --cpu x86-64 --emit bundle -q -o cnn_qdq.o
+"$wick" compile "$float" --cpu x86-64 --target accel:tiny --quantize-random 1 -q -o float.wick
+"$wick" compile "$float" --cpu x86-64 --target accel:tiny --quantize-random 1 --emit graph -q \
+  -o graph
+check 'the bytes of the command, from a file' cmp 00.cnn_qdq.wick cnn.wick
+check 'another target' cmp 10.cnn.wick float.wick
+check 'a text' cmp 12.graph graph
+for part in o h weights; do check "a bundle, .$part" cmp "02.cnn_qdq.$part" "cnn_qdq.$part"; done
+check 'from memory: the same but for the name' test -s 01.model.wick -a -s 11.model.wick
+finish
