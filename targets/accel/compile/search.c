@@ -68,15 +68,17 @@ static int64_t busy(const wk_accel_steps *s, const wk_accel_times *t, int queue)
  * of some guesses, and judged as a whole; more: of each group, for what its neighbours are kept
  * from. Where a group waits for those before, it is all. pieces: constants are loaded in pieces of
  * the scratchpad divided by that, to begin with: small ones where loads run beside what computes,
- * few where each is waited for. */
+ * few where each is waited for. margin: a plan without groups has more commands and more bytes, of
+ * which the schedule model is less sure the more they run side by side: it is taken where it is
+ * faster by more than a part in that. */
 enum { GUESSES = 3 };
 static const struct {
-  int guesses, pieces;
+  int guesses, pieces, margin;
   double unhidden[GUESSES], more;
 } modes[WK_PREFETCH_COUNT] = {
-    [WK_PREFETCH_OFF] = {1, 8, {1}, 0},
-    [WK_PREFETCH_DOUBLE] = {1, 32, {1}, 0},
-    [WK_PREFETCH_AUTO] = {GUESSES, 32, {0.25, 0.125, 0.5}, 100},
+    [WK_PREFETCH_OFF] = {1, 8, 32, {1}, 0},
+    [WK_PREFETCH_DOUBLE] = {1, 32, 32, {1}, 0},
+    [WK_PREFETCH_AUTO] = {GUESSES, 32, 16, {0.25, 0.125, 0.5}, 100},
 };
 
 static double cost_of(const searching *x, const verdict *v, int guess) {
@@ -375,13 +377,14 @@ static wk_status search(searching *x) {
   return NULL;
 }
 
-/* As a whole: cycles of both, INT64_MAX where one does not fit. */
-static bool is_faster(const searching *x, const searching *than, int64_t cycles[2]) {
+/* As a whole, by more than a part in `margin`: cycles of both, INT64_MAX where one does not fit. */
+static bool is_faster(const searching *x, const searching *than, int64_t margin,
+                      int64_t cycles[2]) {
   verdict v = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
   verdict now = wk_accel_judge(than, &than->plan, 0, than->plan.groups.n);
   cycles[0] = v.fits ? v.cycles : INT64_MAX;
   cycles[1] = now.fits ? now.cycles : INT64_MAX;
-  return cycles[0] < cycles[1];
+  return v.fits && cycles[0] < cycles[1] - cycles[1] / margin;
 }
 
 /* Candidates of the search before, or those behind, are none of the plan's. */
@@ -437,13 +440,13 @@ static void search_other(searching *x, int effort, unsigned without) {
   wk_accel_explain *e = other.explain;
   searching y = *x;
   size_t found = e ? e->list.n : 0;
-  int64_t cycles[2];
+  int64_t cycles[2], margin = without ? modes[x->o->prefetch].margin : INT64_MAX;
   y.o = &other;
   y.plan = (wk_accel_plan){0};
   other.effort = effort;
   other.without |= without;
   wk_status failed = search(&y); /* then what has been found stays */
-  bool is_better = !failed && is_faster(&y, x, cycles);
+  bool is_better = !failed && is_faster(&y, x, margin, cycles);
   wk_status_free(failed);
   if (is_better) {
     wk_accel_plan worse = x->plan;
