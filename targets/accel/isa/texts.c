@@ -62,7 +62,7 @@ static void sizes(wk_str *b, const wk_machine *m) {
 
 /* By opcode, for whoever dispatches. A command of no queue has queue 0 and waits for nothing. */
 static void dispatch(wk_str *b) {
-  enum { OPCODES = 32, QUEUES_W = WK_QUEUE_COUNT, BEHIND_W = 9 };
+  enum { OPCODES = WK_OPCODES, QUEUES_W = WK_QUEUE_COUNT, BEHIND_W = 9 };
   wk_str known = {0}, queues = {0}, behind = {0};
   for (int opcode = OPCODES - 1; opcode >= 0; opcode--) { /* the last one is leftmost */
     const wk_isa_command_info *c = wk_isa_command_of(opcode);
