@@ -141,7 +141,7 @@ add_test(NAME golden COMMAND ${WK_STRICT} $<TARGET_FILE:golden> ${CMAKE_SOURCE_D
 
 include(${CMAKE_SOURCE_DIR}/tests/widths/widths.cmake)
 
-foreach(lint ranks style limits selftest)
+foreach(lint ranks style limits fields selftest)
   add_test(NAME lint/${lint} COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/${lint})
 endforeach()
 add_test(NAME lint/equivalent COMMAND ${CMAKE_SOURCE_DIR}/tools/mutants --stale)
