@@ -34,7 +34,7 @@ function(widths name sy)
   target_include_directories(widths_${name} BEFORE PUBLIC ${folder})
   target_compile_options(widths_${name} PUBLIC ${width_flags})
   target_link_libraries(widths_${name} PRIVATE PkgConfig::LIBCONFIG PkgConfig::XXHASH)
-  foreach(test test_accel_strides test_random_accel)
+  foreach(test test_accel_windows test_random_accel)
     add_executable(${test}_${name} EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/tests/unit/${test}.c
                    $<TARGET_OBJECTS:widths_${name}>)
     target_include_directories(${test}_${name} BEFORE PRIVATE ${folder})
@@ -42,9 +42,9 @@ function(widths name sy)
     target_link_libraries(${test}_${name} ${WK_ALL} PkgConfig::CMOCKA)
     add_dependencies(widths ${test}_${name})
   endforeach()
-  add_test(NAME widths/${name}-strides COMMAND test_accel_strides_${name})
+  add_test(NAME widths/${name}-windows COMMAND test_accel_windows_${name})
   add_test(NAME widths/${name}-random COMMAND test_random_accel_${name} 1 60)
-  set_tests_properties(widths/${name}-strides widths/${name}-random PROPERTIES
+  set_tests_properties(widths/${name}-windows widths/${name}-random PROPERTIES
                        FIXTURES_REQUIRED widths TIMEOUT 600)
 endfunction()
 
@@ -56,7 +56,7 @@ widths(sy3 3 C.sy=3)
 widths(sy5 5 C.sy=5)
 # All that sizes of networks go into, much narrower: what is larger becomes more commands, or goes
 # to the host.
-widths(narrow 3 C.sy=3 C.sx=3 C.dy=3 C.dx=2 C.ky=3 C.kx=2 C.pad_t=2 C.pad_l=3 C.ny=3 C.nx=6 C.h=6
-       C.w=7 C.in_y=13 C.in_x=10 C.k_y=12 C.k_x=9 C.n1=3 C.c1=6 CONV.kc=2 CONV.out_x=7 DWC.out_x=6
+widths(narrow 3 C.sy=3 C.sx=3 C.dy=3 C.dx=2 C.ky=2 C.kx=2 C.pad_t=2 C.pad_l=3 C.ny=3 C.nx=6 C.h=6
+       C.w=7 C.in_y=11 C.in_x=7 C.k_y=10 C.k_x=6 C.n1=3 C.c1=6 CONV.kc=2 CONV.out_x=6 DWC.out_x=6
        MM.ny=4 MM.kc=7 MAP.n0=5 MAP.n1=4 MAP.n2=3 MAP.a0=9 MAP.b0=10 MAP.y0=8 MAP.a1=12 MAP.b2=13
-       POOL.out_x=8 ROW.ny=3 ROW.kc=8)
+       POOL.out_x=6 ROW.ny=3 ROW.kc=8)

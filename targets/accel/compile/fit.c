@@ -85,13 +85,12 @@ static bool is_windowed(const wk_accel_op *op) {
 /* Strides of a window over its input, and how far before the input it begins. */
 static bool is_window_fine(const wk_accel_op *op) {
   const wk_accel_view *x = &op->a;
-  const int64_t column = WK_LEAST(WK_MAX_WINDOW(in_x), WK_MAX_WINDOW(k_x));
-  const int64_t row = WK_LEAST(WK_MAX_WINDOW(in_y), WK_MAX_WINDOW(k_y));
   int64_t pitch = op->is_packed ? op->columns * x->sx : x->sy;
-  if (op->is_flat) return x->so >= 0 && (op->kx == 1 || x->sx <= column);
-  return (op->out.w == 1 || op->sx * x->sx <= column) &&
-         (op->kx == 1 || op->is_packed || op->dx * x->sx <= column) &&
-         (op->out.h == 1 || op->sy * pitch <= row) && (op->ky == 1 || op->dy * pitch <= row) &&
+  if (op->is_flat) return x->so >= 0 && (op->kx == 1 || x->sx <= WK_MAX_WINDOW(k_x));
+  return (op->out.w == 1 || op->sx * x->sx <= WK_MAX_WINDOW(in_x)) &&
+         (op->kx == 1 || op->is_packed || op->dx * x->sx <= WK_MAX_WINDOW(k_x)) &&
+         (op->out.h == 1 || op->sy * pitch <= WK_MAX_WINDOW(in_y)) &&
+         (op->ky == 1 || op->dy * pitch <= WK_MAX_WINDOW(k_y)) &&
          op->pad_t * pitch + op->pad_l * x->sx <= WK_MAX_WINDOW(in) + 1; /* it has a sign */
 }
 
