@@ -77,13 +77,16 @@ static void look_at(const wk_parts *p) {
   snprintf(reason, sizeof reason, "%s", p->reasons.n ? p->reasons.data[0].reason : "");
 }
 
-/* By maker i, with one number of the window. */
-static void run(size_t i, size_t offset, int64_t number) {
-  window x = {2, 2, 1, 1, 3};
+static const window small = {2, 2, 1, 1, 3};
+
+static void set(window *x, size_t offset, int64_t number) {
+  memcpy((char *)x + offset, &number, sizeof number);
+}
+
+static void run(size_t maker, const window *x) {
   wk_module *m, *copy;
   wk_str text = {0}, why = {0};
-  *(int64_t *)((char *)&x + offset) = number;
-  makers[i](&text, &x);
+  makers[maker](&text, x);
   wk_status s = wk_module_parse(text.s, "windows", &m);
   if (s) fail_msg("%s: %s", text.s, s->message);
   const wk_graph *g = m->main;
@@ -116,11 +119,18 @@ static const struct {
     {offsetof(window, nx), WK_MAX(CONV, nx), "an image of width"},
 };
 
+/* Of one limit j the largest number, or more. */
+static void run_at(size_t maker, size_t j, int64_t more) {
+  window x = small;
+  set(&x, limits[j].offset, limits[j].most + more);
+  run(maker, &x);
+}
+
 static void taken(void **state) {
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(makers); i++)
     for (size_t j = 0; j < WK_COUNTOF(limits); j++) {
-      run(i, limits[j].offset, limits[j].most);
+      run_at(i, j, 0);
       assert_string_equal(reason, "");
       assert_int_equal(accel_parts, 1);
     }
@@ -138,10 +148,24 @@ static void refused(void **state) {
       else if (limits[j].offset == offsetof(window, nx))
         snprintf(wanted, sizeof wanted, "an image of more than %lld rows or columns", rows);
       else snprintf(wanted, sizeof wanted, "a window that the vector unit does not have");
-      run(i, limits[j].offset, limits[j].most + 1);
+      run_at(i, j, 1);
       assert_string_equal(reason, wanted);
       assert_int_equal(accel_parts, 0);
     }
+}
+
+/* Two numbers at once: bytes between rows and columns may be more than their fields hold, and then
+ * the host has it. */
+static void far_apart(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(makers); i++)
+    for (size_t j = 0; j < WK_COUNTOF(limits); j++)
+      for (size_t k = 0; k < j; k++) {
+        window x = small;
+        set(&x, limits[j].offset, limits[j].most);
+        set(&x, limits[k].offset, limits[k].most);
+        run(i, &x);
+      }
 }
 
 #ifdef WICK_TEST_SY
@@ -170,6 +194,6 @@ int main(void) {
 #ifdef WICK_TEST_SY
       cmocka_unit_test(width),
 #endif
-      cmocka_unit_test(taken), cmocka_unit_test(refused)};
+      cmocka_unit_test(taken), cmocka_unit_test(refused), cmocka_unit_test(far_apart)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
