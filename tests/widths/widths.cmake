@@ -52,10 +52,10 @@ add_test(NAME widths/build
          COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target widths)
 set_tests_properties(widths/build PROPERTIES FIXTURES_SETUP widths TIMEOUT 600)
 
-widths(sy3 3 C.sy=3)
-widths(sy5 5 C.sy=5)
-# All that sizes of networks go into, much narrower: what is larger becomes more commands, or goes
-# to the host.
+# Strides of 5 bits, and more rows and blocks, as far as a command has room for them.
+widths(wide 5 C.sy=5 C.sx=5 C.ny=10 CONV.kc=10 MM.ny=13 MAP.n0=13)
+# Strides of 3 bits, and all else that sizes of networks go into much narrower: what is larger
+# becomes more commands, or goes to the host.
 widths(narrow 3 C.sy=3 C.sx=3 C.dy=3 C.dx=2 C.ky=2 C.kx=2 C.pad_t=2 C.pad_l=3 C.ny=3 C.nx=6 C.h=6
        C.w=7 C.in_y=11 C.in_x=7 C.k_y=10 C.k_x=6 C.n1=3 C.c1=6 CONV.kc=2 CONV.out_x=6 DWC.out_x=6
        MM.ny=4 MM.kc=7 MAP.n0=5 MAP.n1=4 MAP.n2=3 MAP.a0=9 MAP.b0=10 MAP.y0=8 MAP.a1=12 MAP.b2=13
