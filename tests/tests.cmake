@@ -139,7 +139,9 @@ add_executable(golden ${CMAKE_SOURCE_DIR}/tests/golden/golden.c
 target_link_libraries(golden wk_random wk_train wk_grad wk_integer wk_lower wk_quantize)
 add_test(NAME golden COMMAND ${WK_STRICT} $<TARGET_FILE:golden> ${CMAKE_SOURCE_DIR}/tests/golden)
 
-foreach(lint ranks style limits selftest)
+include(${CMAKE_SOURCE_DIR}/tests/widths/widths.cmake)
+
+foreach(lint ranks style limits fields selftest)
   add_test(NAME lint/${lint} COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/${lint})
 endforeach()
 add_test(NAME lint/equivalent COMMAND ${CMAKE_SOURCE_DIR}/tools/mutants --stale)

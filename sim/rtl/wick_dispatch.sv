@@ -9,40 +9,43 @@
 module wick_dispatch #(
   parameter int unsigned Queues = 5
 ) (
-  input  logic                 clk_i,
-  input  logic                 rst_ni,
-  input  logic                 start_i,
-  input  logic                 run_i,
-  input  logic [19:0]          count_i, // commands of the stream, taken with start_i
-  input  logic                 cmd_valid_i,
-  output logic                 cmd_ready_o,
-  input  logic [511:0]         cmd_i,
-  input  logic                 cmd_error_i,
-  output logic [Queues-1:0]    queue_valid_o,
-  input  logic [Queues-1:0]    queue_ready_i,
-  output logic [19:0]          index_o,
-  output logic [20*Queues-1:0] count_o,
-  output logic                 held_o,
-  output logic                 ended_o,
-  output logic                 error_o,
-  output logic [7:0]           error_code_o
+  input  logic                               clk_i,
+  input  logic                               rst_ni,
+  input  logic                               start_i,
+  input  logic                               run_i,
+  input  logic [wick_pkg::CountW-1:0]        count_i, // commands of the stream, taken with start_i
+  input  logic                               cmd_valid_i,
+  output logic                               cmd_ready_o,
+  input  logic [wick_pkg::CommandW-1:0]      cmd_i,
+  input  logic                               cmd_error_i,
+  output logic [Queues-1:0]                  queue_valid_o,
+  input  logic [Queues-1:0]                  queue_ready_i,
+  output logic [wick_pkg::CountW-1:0]        index_o,
+  output logic [wick_pkg::CountW*Queues-1:0] count_o,
+  output logic                               held_o,
+  output logic                               ended_o,
+  output logic                               error_o,
+  output logic [7:0]                         error_code_o
 );
   localparam int unsigned AllQueues = wick_pkg::HdrWaitW;
+  localparam int unsigned CountW    = wick_pkg::CountW;
+  localparam int unsigned OpcodeW   = wick_pkg::HdrOpcodeW;
+  localparam int unsigned QueueW    = wick_pkg::HdrQueueW;
 
-  logic [19:0]          index_q, limit_q;
-  logic [20*Queues-1:0] count_q;
-  logic                 ended_q;
+  logic [CountW-1:0]        index_q, limit_q;
+  logic [CountW*Queues-1:0] count_q;
+  logic                     ended_q;
 
-  logic [4:0]  op;
-  logic [2:0]  queue;
-  logic        known, right_queue, is_end, tail, bad_wait, bad_field, fatal;
-  logic [19:0] threshold;
-  assign op     = cmd_i[wick_pkg::HdrOpcodeLsb+:5];
-  assign queue  = cmd_i[wick_pkg::HdrQueueLsb+:3];
-  assign is_end = op == 5'(wick_pkg::OpEnd);
+  logic [OpcodeW-1:0] op;
+  logic [QueueW-1:0]  queue;
+  logic               known, right_queue, is_end, tail, bad_wait, bad_field, fatal;
+  logic [CountW-1:0]  threshold;
+  assign op     = cmd_i[wick_pkg::HdrOpcodeLsb+:OpcodeW];
+  assign queue  = cmd_i[wick_pkg::HdrQueueLsb+:QueueW];
+  assign is_end = op == OpcodeW'(wick_pkg::OpEnd);
 
   // Of each opcode (rows of isa.def): does its queue run it, is a bit behind its last field set?
-  localparam int unsigned                  Opcodes  = 32;
+  localparam int unsigned                  Opcodes  = 1 << OpcodeW;
   localparam logic [Opcodes-1:0]           OpKnown  = wick_pkg::OpKnown;
   localparam logic [AllQueues*Opcodes-1:0] OpQueues = wick_pkg::OpQueues;
   localparam logic [9*Opcodes-1:0]         OpBehind = wick_pkg::OpBehind;
@@ -52,7 +55,7 @@ module wick_dispatch #(
   for (genvar o = 0; o < Opcodes; o++) begin : gen_opcodes
     if (OpKnown[o]) begin : gen_known
       assign runs[o]   = |(OpQueues[AllQueues*o+:AllQueues] & on_queue);
-      assign strays[o] = |cmd_i[511:OpBehind[9*o+:9]];
+      assign strays[o] = |cmd_i[wick_pkg::CommandW-1:OpBehind[9*o+:9]];
     end else begin : gen_unknown
       assign runs[o]   = 1'b0;
       assign strays[o] = 1'b0;
@@ -67,14 +70,14 @@ module wick_dispatch #(
     bad_field = tail || cmd_i[wick_pkg::HdrReservedLsb+:wick_pkg::HdrReservedW] != '0;
     threshold = '0;
     for (int q = 0; q < AllQueues; q++) begin
-      threshold = cmd_i[wick_pkg::HdrThresholdExLsb+20*q+:20];
+      threshold = cmd_i[wick_pkg::HdrThresholdExLsb+CountW*q+:CountW];
       if (q >= Queues) begin
         if (cmd_i[wick_pkg::HdrWaitLsb+q]) bad_wait = 1'b1;
         if (threshold != '0) bad_field = 1'b1;
       end else if (!cmd_i[wick_pkg::HdrWaitLsb+q]) begin
         if (threshold != '0) bad_field = 1'b1;
       end else if (!is_end) begin
-        if (threshold > count_q[20*(q%Queues)+:20]) bad_wait = 1'b1;
+        if (threshold > count_q[CountW*(q%Queues)+:CountW]) bad_wait = 1'b1;
       end
     end
   end
@@ -110,10 +113,10 @@ module wick_dispatch #(
       count_q <= '0;
       ended_q <= 1'b0;
     end else if (cmd_ready_o) begin
-      index_q <= index_q + 20'd1;
+      index_q <= index_q + CountW'(1);
       if (is_end) ended_q <= 1'b1;
       for (int q = 0; q < Queues; q++) begin
-        if (queue_valid_o[q]) count_q[20*q+:20] <= count_q[20*q+:20] + 20'd1;
+        if (queue_valid_o[q]) count_q[CountW*q+:CountW] <= count_q[CountW*q+:CountW] + CountW'(1);
       end
     end
   end

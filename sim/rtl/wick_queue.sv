@@ -9,24 +9,26 @@ module wick_queue #(
   parameter int unsigned Queues = 5,
   parameter int unsigned Fifo = 8
 ) (
-  input  logic                 clk_i,
-  input  logic                 rst_ni,
-  input  logic                 clear_i,
-  input  logic                 run_i,
-  input  logic                 valid_i,
-  output logic                 ready_o,
-  input  logic [511:0]         cmd_i,
-  input  logic [19:0]          index_i,
-  input  logic [20*Queues-1:0] done_i,
-  output logic                 cmd_valid_o,
-  input  logic                 cmd_ready_i,
-  output logic [511:0]         cmd_o,
-  output logic [19:0]          index_o,
-  output logic                 has_o,
-  output logic                 waiting_o,
-  output logic [2:0]           wait_on_o
+  input  logic                               clk_i,
+  input  logic                               rst_ni,
+  input  logic                               clear_i,
+  input  logic                               run_i,
+  input  logic                               valid_i,
+  output logic                               ready_o,
+  input  logic [wick_pkg::CommandW-1:0]      cmd_i,
+  input  logic [wick_pkg::CountW-1:0]        index_i,
+  input  logic [wick_pkg::CountW*Queues-1:0] done_i,
+  output logic                               cmd_valid_o,
+  input  logic                               cmd_ready_i,
+  output logic [wick_pkg::CommandW-1:0]      cmd_o,
+  output logic [wick_pkg::CountW-1:0]        index_o,
+  output logic                               has_o,
+  output logic                               waiting_o,
+  output logic [2:0]                         wait_on_o
 );
-  wick_fifo #(.Width(532), .Depth(Fifo)) u_fifo (
+  localparam int unsigned CountW = wick_pkg::CountW;
+
+  wick_fifo #(.Width(CountW + wick_pkg::CommandW), .Depth(Fifo)) u_fifo (
     .clk_i, .rst_ni, .clear_i, .valid_i, .ready_o, .data_i({index_i, cmd_i}), .valid_o(has_o),
     .ready_i(cmd_ready_i && cmd_valid_o), .data_o({index_o, cmd_o})
   );
@@ -37,7 +39,8 @@ module wick_queue #(
     if (has_o) begin
       for (int q = 0; q < Queues; q++) begin
         if (cmd_o[wick_pkg::HdrWaitLsb+q] && !waiting_o &&
-            done_i[20*q+:20] < cmd_o[wick_pkg::HdrThresholdExLsb+20*q+:20]) begin
+            done_i[CountW*q+:CountW] <
+                cmd_o[wick_pkg::HdrThresholdExLsb+CountW*q+:CountW]) begin
           waiting_o = 1'b1;
           wait_on_o = 3'(q);
         end

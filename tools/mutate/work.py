@@ -12,7 +12,7 @@ import tempfile
 import time
 
 # Say nothing about what the code does; rtl/own-rtl is about patches.
-NO_TESTS = re.compile(r"lint/(?!rtl)|rtl/own-rtl")
+NO_TESTS = re.compile(r"lint/(?!rtl)|rtl/own-rtl|widths/")
 BYTES = 6 << 30  # of memory, for all processes of a test
 
 

@@ -119,9 +119,9 @@ static void move_rows(building *b, int opcode, uint32_t layer, int t, const wk_a
   int64_t plane = x->rows * x->row, run = (r1 - r0) * x->row, there = p->rows * p->pitch;
   int queue = opcode == WK_CMD_ST ? WK_QUEUE_st : load_queue(b, false);
   const int64_t rows[2] = {r0, r1};
-  int64_t most = ((1 << 20) - 1) / run;
+  int64_t most = WK_LEAST(WK_TRANSFER_BYTES - 1, WK_LEAST(WK_MAX(LD, n0), WK_MAX(LD, c0))) / run;
   bool is_solid = p->rows == r1 - r0 && p->pitch == x->row;
-  if (most > 4095) most = 4095;
+  most = WK_LEAST(most, WK_LEAST(WK_MAX(LD, n1), WK_MAX(LD, c1)));
   if (most < 1) { /* one plane in several */
     int64_t half = (r0 + r1) / 2;
     if (r1 - r0 > 1) {
@@ -277,12 +277,14 @@ static wk_accel_place result_place(building *b, int t, uint32_t layer) {
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
+enum { MOST_CONSTS = WK_TRANSFER_BYTES / 2 }; /* of a transfer */
+
 static int load_consts(building *b, const wk_accel_op *op, int64_t from, int64_t bytes) {
   int buffer = wk_accel_buffer_add(b->steps, bytes, 0);
   wk_accel_place p = {.buffer = buffer};
   const int64_t rows[2] = {0, 0};
   for (int64_t at = 0; at < bytes;) {
-    int64_t n = bytes - at < (1 << 19) ? bytes - at : 1 << 19;
+    int64_t n = WK_LEAST(bytes - at, MOST_CONSTS);
     add_transfer(b, WK_CMD_LD, load_queue(b, true), op->layer, op->const_tensor, from + at, n, 1, 0,
                  &p, at, n, 1, 0, rows);
     at += n;
@@ -314,8 +316,8 @@ static void emit_split(building *b, wk_accel_work *w, size_t piece) {
   int n = b->net->n;
   int64_t from = op->const_bytes * (int64_t)piece, block = op->ky * op->kx * n * n;
   int64_t parts = wk_accel_up(op->const_bytes, wk_accel_split_bytes(b->net));
-  if (parts < wk_accel_up(op->kc, WK_ACCEL_MOST_BLOCKS))
-    parts = wk_accel_up(op->kc, WK_ACCEL_MOST_BLOCKS);
+  if (parts < wk_accel_up(op->kc, WK_MAX(CONV, kc)))
+    parts = wk_accel_up(op->kc, WK_MAX(CONV, kc));
   int64_t blocks = wk_accel_up(op->kc, parts), chunks = wk_accel_chunks(w);
   int record = load_consts(b, op, from, op->record_bytes);
   for (int64_t c = 0; c < chunks; c += 2)

@@ -44,7 +44,7 @@ static chunking chunking_of(const wk_accel_work *w) {
     k.rows = 1;
   } else k.rows = most / width;
   if (k.rows > h) k.rows = h;
-  if (k.rows > 511) k.rows = 511;
+  k.rows = WK_LEAST(k.rows, WK_LEAST(WK_MAX_WINDOW(ny), WK_MAX(MM, ny)));
   k.down = wk_accel_up(h, k.rows);
   k.rows = wk_accel_up(h, k.down);
   k.down = wk_accel_up(h, k.rows);
@@ -302,13 +302,14 @@ typedef struct {
 } loop;
 
 enum { LOOPS = 4 };
+#define MOST_WORDS WK_LEAST(WK_MAX(MAP, n0), WK_LEAST(WK_MAX(MAP, n1), WK_MAX(MAP, n2)))
 
 static void add_loop(loop *l, int *n, int64_t count, int64_t a, int64_t b, int64_t y) {
   if (count == 1) return;
   loop x = {count, {a, b, y}};
   if (*n) { /* one with the loop inside of it? */
     loop *in = &l[*n - 1];
-    bool joins = in->count * count <= 4095;
+    bool joins = in->count * count <= MOST_WORDS;
     for (int i = 0; i < 3; i++) joins = joins && x.stride[i] == in->count * in->stride[i];
     if (joins) {
       in->count *= count;
@@ -363,10 +364,12 @@ static void emit_words(const wk_accel_work *w, const mapping *m, const loop l[3]
 }
 
 static bool fits(const loop *l, int level) {
-  int64_t most = level ? (1 << 20) - 1 : (1 << 16) - 1;
+#define MOST(i) WK_LEAST(WK_MAX(MAP, a##i), WK_LEAST(WK_MAX(MAP, b##i), WK_MAX(MAP, y##i)))
+  static const int64_t most[] = {MOST(0), MOST(1), MOST(2)};
+#undef MOST
   for (int i = 0; i < 3; i++)
-    if (l->stride[i] < 0 || l->stride[i] > most) return false;
-  return l->count <= 4095;
+    if (l->stride[i] < 0 || l->stride[i] > most[level]) return false;
+  return l->count <= MOST_WORDS;
 }
 
 /* Loops beyond the command's three, or too long for it, become commands. */
@@ -434,9 +437,10 @@ static void emit_pool(const wk_accel_work *w, const wk_accel_consts *k) {
   wk_accel_spot y = wk_accel_spot_of(w->net, &op->out, &w->out);
   for (size_t i = 0; i < op->n_pieces; i++)
     for (int64_t o = 0; o < op->out.o; o++)
-      for (int64_t y0 = w->y0; y0 < w->y1; y0 += 511) {
+      for (int64_t y0 = w->y0; y0 < w->y1; y0 += WK_MAX(POOL, ny)) {
         const wk_accel_piece *p = &op->pieces[i];
-        chunk ch = {.o = o, .y = y0, .ny = w->y1 - y0 < 511 ? w->y1 - y0 : 511, .nx = op->out.w};
+        chunk ch = {.o = o, .y = y0, .ny = WK_LEAST(w->y1 - y0, WK_MAX(POOL, ny)),
+                    .nx = op->out.w};
         wk_isa_command c = command(w, WK_CMD_POOL, WK_QUEUE_ve);
         int64_t first = piece_at(w->net->n, &op->a, &a, p->c);
         window x = window_of(w, &ch, &a, first);
@@ -462,8 +466,8 @@ static void emit_rows(const wk_accel_work *w, const wk_accel_consts *k, int tabl
   wk_accel_spot a = wk_accel_spot_of(w->net, &op->a, &w->a);
   wk_accel_spot y = wk_accel_spot_of(w->net, &op->out, &w->out);
   for (int64_t o = 0; o < op->out.o; o++)
-    for (int64_t y0 = w->y0; y0 < w->y1; y0 += 4095) {
-      int64_t ny = w->y1 - y0 < 4095 ? w->y1 - y0 : 4095;
+    for (int64_t y0 = w->y0; y0 < w->y1; y0 += WK_MAX(ROW, ny)) {
+      int64_t ny = WK_LEAST(w->y1 - y0, WK_MAX(ROW, ny));
       wk_isa_command c = command(w, WK_CMD_ROW, WK_QUEUE_ve);
       PUT(&c, ROW, fn, op->fn);
       PUT(&c, ROW, in_y, a.sy);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Does an operator fit into the scratchpad, a row of its result at a time? Stacks of images go one
  * by one, and what goes channel by channel is cut until it does. */
-#include <stdlib.h>
-
 #include "targets/accel/compile/plan.h"
 
 static bool goes_by_channels(const wk_accel_op *op) {
@@ -24,7 +22,7 @@ static int64_t operand_room(const wk_accel_net *net, const wk_accel_op *op, int 
 
 bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op) {
   return op->kind == WK_ACCEL_CONV && !op->is_packed &&
-         (op->const_bytes > net->machine->scratchpad / 5 || op->kc > WK_ACCEL_MOST_BLOCKS);
+         (op->const_bytes > net->machine->scratchpad / 5 || op->kc > WK_MAX(CONV, kc));
 }
 
 int64_t wk_accel_split_bytes(const wk_accel_net *net) { return net->machine->scratchpad / 8; }
@@ -87,13 +85,13 @@ static bool is_windowed(const wk_accel_op *op) {
 /* Strides of a window over its input, and how far before the input it begins. */
 static bool is_window_fine(const wk_accel_op *op) {
   const wk_accel_view *x = &op->a;
-  const int64_t column = (1 << 16) - 1, row = (1 << 20) - 1;
   int64_t pitch = op->is_packed ? op->columns * x->sx : x->sy;
-  if (op->is_flat) return x->so >= 0 && (op->kx == 1 || x->sx <= column);
-  return (op->out.w == 1 || op->sx * x->sx <= column) &&
-         (op->kx == 1 || op->is_packed || op->dx * x->sx <= column) &&
-         (op->out.h == 1 || op->sy * pitch <= row) && (op->ky == 1 || op->dy * pitch <= row) &&
-         op->pad_t * pitch + op->pad_l * x->sx <= row + 1;
+  if (op->is_flat) return x->so >= 0 && (op->kx == 1 || x->sx <= WK_MAX_WINDOW(k_x));
+  return (op->out.w == 1 || op->sx * x->sx <= WK_MAX_WINDOW(in_x)) &&
+         (op->kx == 1 || op->is_packed || op->dx * x->sx <= WK_MAX_WINDOW(k_x)) &&
+         (op->out.h == 1 || op->sy * pitch <= WK_MAX_WINDOW(in_y)) &&
+         (op->ky == 1 || op->dy * pitch <= WK_MAX_WINDOW(k_y)) &&
+         op->pad_t * pitch + op->pad_l * x->sx <= WK_MAX_WINDOW(in) + 1; /* it has a sign */
 }
 
 /* Of MAP every stride that a field cannot hold becomes commands. */
@@ -103,7 +101,8 @@ static bool are_fields_fine(wk_accel_making *k, const wk_accel_op *op) {
     return wk_accel_refuse(k, "a tensor that lies backwards");
   if (is_windowed(op) && !is_window_fine(op))
     return wk_accel_refuse(k, "a window whose pixels lie too far apart");
-  int64_t most = op->kind == WK_ACCEL_POOL ? (1 << 16) - 1 : 255;
+  int64_t most = op->kind == WK_ACCEL_POOL ? WK_MAX(POOL, out_x)
+                                           : WK_LEAST(WK_MAX(CONV, out_x), WK_MAX(DWC, out_x));
   if (is_windowed(op) && op->out.w > 1 && op->out.sx > most)
     return wk_accel_refuse(k, "results every %lld bytes", (long long)op->out.sx);
   return true;
@@ -162,11 +161,10 @@ static size_t cut_channels(wk_accel_net *net, size_t i, size_t parts) {
 static int64_t most_room(const wk_machine *m) { return m->scratchpad - m->scratchpad / 8; }
 
 int64_t wk_accel_least_scratchpad(const wk_machine *m, wk_accel_fits *fits, void *ctx) {
-  const int64_t most = strtoll(wk_machine_keys[WK_KEY_scratchpad].max, NULL, 10);
   wk_machine larger = *m;
   do {
     larger.scratchpad *= 2;
-    if (larger.scratchpad > most) return 0;
+    if (larger.scratchpad > WK_KEY_MAX_scratchpad) return 0;
   } while (!fits(ctx, &larger));
   return larger.scratchpad;
 }

@@ -115,7 +115,9 @@ static bool change_lasting(improving *y) {
   return p->lasting != before;
 }
 
-/* How often of 32 times each is tried. */
+enum { MOVES = 32 };
+
+/* How often of MOVES times each is tried. */
 static const struct {
   bool (*make)(improving *y);
   int weight;
@@ -123,7 +125,7 @@ static const struct {
              {shift, 4}, {change_resident, 5}, {change_loads, 1}, {change_lasting, 1}};
 
 static bool make_move(improving *y) {
-  int64_t draw = wk_rng_range(&y->random, 0, 31);
+  int64_t draw = wk_rng_range(&y->random, 0, MOVES - 1);
   size_t i = 0;
   for (; i + 1 < WK_COUNTOF(moves) && draw >= moves[i].weight; i++) draw -= moves[i].weight;
   return moves[i].make(y);

@@ -22,8 +22,8 @@ static bool are_weights_fine(wk_accel_making *k, wk_value_id v) {
   if (!wk_is_const(k->g, v)) return wk_accel_refuse(k, "the weights are no constant");
   if (w->type.dtype == WK_I8) return true;
   for (int64_t i = 0, n = wk_type_count(&w->type); i < n; i++)
-    if (((const uint8_t *)w->data)[i] > 127)
-      return wk_accel_refuse(k, "weights of u8 above 127");
+    if (((const uint8_t *)w->data)[i] > INT8_MAX)
+      return wk_accel_refuse(k, "weights of u8 above %d", INT8_MAX);
   return true;
 }
 
@@ -31,7 +31,7 @@ static bool are_weights_fine(wk_accel_making *k, wk_value_id v) {
  * zero point. */
 static bool refuse_wide(wk_accel_making *k, const wk_value *w) {
   for (int64_t i = 0, n = wk_type_count(&w->type); i < n; i++)
-    if (((const int16_t *)w->data)[i] < -128 || ((const int16_t *)w->data)[i] > 127)
+    if (((const int16_t *)w->data)[i] < INT8_MIN || ((const int16_t *)w->data)[i] > INT8_MAX)
       return wk_accel_refuse(k, "weights, less their zero point, have more than 8 bits: those of "
                                 "i8, or of u8 with zero point 128, have not");
   return wk_accel_refuse(k, "its input, less its zero point, has more than 8 bits: with zero point "
@@ -54,9 +54,16 @@ typedef struct {
   int64_t groups, in, out, k[2], stride[2], dilation[2], before[2];
 } conv;
 
-static bool within(wk_accel_making *k, const char *what, int64_t v, int64_t most) {
-  return v <= most || wk_accel_refuse(k, "%s %lld is more than %lld", what, (long long)v,
-                                      (long long)most);
+/* Of rows and columns. */
+static const conv limits = {
+    .k = {WK_MAX_WINDOW(ky), WK_MAX_WINDOW(kx)},
+    .stride = {WK_MAX_WINDOW(sy), WK_MAX_WINDOW(sx)},
+    .dilation = {WK_MAX_WINDOW(dy), WK_MAX_WINDOW(dx)},
+    .before = {WK_MAX_WINDOW(pad_t), WK_MAX_WINDOW(pad_l)}};
+
+static bool within(wk_accel_making *k, const char *what, int64_t v, int64_t limit) {
+  return v <= limit || wk_accel_refuse(k, "%s %lld is more than %lld", what, (long long)v,
+                                       (long long)limit);
 }
 
 static bool conv_of(wk_accel_making *k, conv *c) {
@@ -74,17 +81,18 @@ static bool conv_of(wk_accel_making *k, conv *c) {
     c->before[at] = a->pads.v[i];
   }
   for (int i = 0; i < 2; i++)
-    if (!within(k, "a kernel of", c->k[i], 63) || !within(k, "a stride of", c->stride[i], 15) ||
-        !within(k, "a dilation of", c->dilation[i], 31) ||
-        !within(k, "padding of", c->before[i], 63))
+    if (!within(k, "a kernel of", c->k[i], limits.k[i]) ||
+        !within(k, "a stride of", c->stride[i], limits.stride[i]) ||
+        !within(k, "a dilation of", c->dilation[i], limits.dilation[i]) ||
+        !within(k, "padding of", c->before[i], limits.before[i]))
       return false;
   return true;
 }
 
 static bool are_sizes_fine(wk_accel_making *k, const wk_accel_view *x, const wk_accel_view *y) {
-  return within(k, "an image of height", x->h, 1023) &&
-         within(k, "an image of width", x->w, 1023) &&
-         within(k, "an image of width", y->w, 511);
+  return within(k, "an image of height", x->h, WK_MAX_WINDOW(h)) &&
+         within(k, "an image of width", x->w, WK_MAX_WINDOW(w)) &&
+         within(k, "an image of width", y->w, WK_MAX_WINDOW(nx));
 }
 
 static void set_window(wk_accel_op *op, const conv *c) {
@@ -336,7 +344,7 @@ bool wk_accel_make_conv(wk_accel_making *k, const wk_expr *epilogue) {
     return false;
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_CONV);
   set_window(&op, &c);
-  op.a_zero = a->pad_value & 255;
+  op.a_zero = (uint8_t)a->pad_value;
   op.macs = wk_node_model_macs(k->g, nd);
   y = wk_accel_result(k, nd->out[0]);
   if (!wk_accel_image(k, &y, &op.out)) return false;
@@ -383,8 +391,8 @@ static bool rows_or_flat(wk_accel_making *k, wk_value_id v, wk_accel_op *op, wei
   wk_accel_operand y;
   wk_accel_view image;
   if (flat->type.rank != 2 || !wk_accel_operand_of(k, wk_nod(g, flat->node)->in[0], &x) ||
-      !unflatten(k, &x, flat->type.dims, &y) || !wk_accel_image(k, &y, &image) || image.h > 63 ||
-      image.w > 63)
+      !unflatten(k, &x, flat->type.dims, &y) || !wk_accel_image(k, &y, &image) ||
+      image.h > limits.k[0] || image.w > limits.k[1])
     return k->reason = why, false;
   op->ky = image.h, op->kx = image.w;
   op->a = image;
@@ -490,10 +498,11 @@ bool wk_accel_make_conv_transpose(wk_accel_making *k, const wk_expr *epilogue) {
     return wk_accel_refuse(k, "a transposed convolution that is not plain");
   int64_t stride[2] = {a->strides.v[0], a->strides.v[1]}, kn[2] = {w->dims[2], w->dims[3]};
   int64_t pad[2] = {a->pads.v[0], a->pads.v[1]};
-  if (!within(k, "a kernel of", kn[0], 63) || !within(k, "a kernel of", kn[1], 63) ||
-      !within(k, "a stride of", stride[0], 15) || !within(k, "a stride of", stride[1], 15) ||
-      !wk_accel_operand_of(k, nd->in[0], &x))
-    return false;
+  for (int i = 0; i < 2; i++)
+    if (!within(k, "a kernel of", kn[i], limits.k[i])) return false;
+  for (int i = 0; i < 2; i++)
+    if (!within(k, "a stride of", stride[i], limits.stride[i])) return false;
+  if (!wk_accel_operand_of(k, nd->in[0], &x)) return false;
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_CONV);
   op.macs = wk_node_model_macs(k->g, nd) / (stride[0] * stride[1]);
   y = wk_accel_result(k, nd->out[0]);

@@ -2,6 +2,16 @@
  * Which operators there are commands for. */
 #include "targets/accel/compile/net.h"
 
+/* Texts that say how many blocks there may be: constants, so digit by digit. */
+#define DIGIT(place) '0' + (char)(WK_ACCEL_MOST_BLOCKS / (place) % 10)
+typedef struct {
+  char before[21], most[4], after[40];
+} blocks_text;
+#define BLOCKS_TEXT(after) {"the last axis, up to ", {DIGIT(100), DIGIT(10), DIGIT(1), ' '}, after}
+static const blocks_text of_softmax = BLOCKS_TEXT("blocks long");
+static const blocks_text of_norm = BLOCKS_TEXT("blocks long; constant scale and bias");
+_Static_assert(WK_ACCEL_MOST_BLOCKS >= 100 && WK_ACCEL_MOST_BLOCKS < 1000, "three digits");
+
 /* Who makes the commands of an operator: of it alone, or with its expression. */
 static const struct {
   wk_op op;
@@ -20,9 +30,8 @@ static const struct {
     {WK_OP_GATHER, wk_accel_make_table, NULL, "functions of one tensor: tables of 256 entries"},
     {WK_OP_MAX_POOL, wk_accel_make_max_pool, NULL, "1 or 2 spatial axes, no indices"},
     {WK_OP_INTEGER_AVG_POOL, wk_accel_make_avg_pool, NULL, "1 or 2 spatial axes"},
-    {WK_OP_INTEGER_SOFTMAX, wk_accel_make_softmax, NULL, "the last axis, up to 511 blocks long"},
-    {WK_OP_INTEGER_NORM, wk_accel_make_norm, NULL,
-     "the last axis, up to 511 blocks long; constant scale and bias"},
+    {WK_OP_INTEGER_SOFTMAX, wk_accel_make_softmax, NULL, (const char *)&of_softmax},
+    {WK_OP_INTEGER_NORM, wk_accel_make_norm, NULL, (const char *)&of_norm},
 };
 
 bool wk_accel_make_node(wk_accel_making *k, const wk_expr *e) {

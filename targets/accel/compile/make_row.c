@@ -21,7 +21,8 @@ static bool rows(wk_accel_making *k, wk_accel_op *op) {
   op->a_u8 = type_of(k, nd->in[0]) == WK_U8;
   op->kc = wk_accel_up(op->a.c, k->net->n);
   op->k_tail = (int)(op->a.c - (op->kc - 1) * k->net->n);
-  if (op->kc > 511) return wk_accel_refuse(k, "rows of %lld elements", (long long)op->a.c);
+  if (op->kc > WK_ACCEL_MOST_BLOCKS)
+    return wk_accel_refuse(k, "rows of %lld elements", (long long)op->a.c);
   return true;
 }
 
@@ -40,7 +41,7 @@ bool wk_accel_make_softmax(wk_accel_making *k) {
   const wk_attr_integer_softmax *a = WK_ATTR(k->node, integer_softmax);
   const wk_type *x = &wk_val(k->g, k->node->in[0])->type;
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_ROW);
-  int32_t table[256];
+  int32_t table[WK_TABLE_BYTES];
   if (a->axis != x->rank - 1)
     return wk_accel_refuse(k, "a softmax along another than the last axis");
   if (k->net->machine->tables < 3) return wk_accel_refuse(k, "the machine has too few tables");
@@ -54,7 +55,7 @@ bool wk_accel_make_softmax(wk_accel_making *k) {
   wk_accel_put_entry(at, 0, a->mult, 0, a->shift);
   wk_softmax_table(a->scale, table);
   for (int t = 0; t < 3; t++)
-    for (int q = 0; q < 256; q++)
+    for (int q = 0; q < WK_TABLE_BYTES; q++)
       at[op.record_bytes + t * WK_TABLE_BYTES + q] = (uint8_t)((uint32_t)table[q] >> 8 * t);
   op.consts = at;
   add_rows(k, &op);
@@ -125,7 +126,7 @@ bool wk_accel_make_integer_matmul(wk_accel_making *k, const wk_expr *epilogue) {
   if (!wk_accel_requant_of(k, epilogue, 2, 0, WK_NONE, &r)) return false;
   if (!rows(k, &op) || !right_matrix(k, &op)) return false;
   if (op.a.o != op.out.o) return wk_accel_refuse(k, "a stack of matrices that is broadcast");
-  op.a_zero = a->a_zero & 255, op.b_zero = a->b_zero & 255;
+  op.a_zero = (uint8_t)a->a_zero, op.b_zero = (uint8_t)a->b_zero;
   op.b_u8 = type_of(k, nd->in[1]) == WK_U8;
   op.macs = wk_node_model_macs(k->g, nd);
   op.one_const = true;

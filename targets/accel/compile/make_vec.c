@@ -128,7 +128,7 @@ static bool map_all(wk_accel_making *k, wk_accel_op *op, const wk_accel_operand 
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static bool add_table(wk_accel_making *k, wk_value_id x, const uint8_t table[256]) {
+static bool add_table(wk_accel_making *k, wk_value_id x, const uint8_t table[WK_TABLE_BYTES]) {
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_MAP);
   wk_accel_operand y = wk_accel_result(k, k->node->out[0]), a;
   if (!operand(k, x, &y, &a)) return false;
@@ -144,9 +144,10 @@ bool wk_accel_make_table(wk_accel_making *k) {
   const wk_attr_gather *a = WK_ATTR(k->node, gather);
   const wk_value *data = wk_val(k->g, k->node->in[0]);
   wk_value_id x = k->node->in[1];
-  if (!wk_is_const(k->g, k->node->in[0]) || data->type.rank != 1 || data->type.dims[0] != 256 ||
-      a->axis != 0 || !wk_accel_is_8_bit(data->type.dtype) || !wk_accel_is_8_bit(type_of(k, x)))
-    return wk_accel_refuse(k, "an indexed read that is no table of 256 bytes");
+  if (!wk_is_const(k->g, k->node->in[0]) || data->type.rank != 1 ||
+      data->type.dims[0] != WK_TABLE_BYTES || a->axis != 0 ||
+      !wk_accel_is_8_bit(data->type.dtype) || !wk_accel_is_8_bit(type_of(k, x)))
+    return wk_accel_refuse(k, "an indexed read that is no table of %d bytes", WK_TABLE_BYTES);
   return add_table(k, x, data->data);
 }
 
@@ -154,7 +155,7 @@ bool wk_accel_make_table(wk_accel_making *k) {
 static bool make_unary(wk_accel_making *k, const wk_expr *body, uint32_t input) {
   const wk_node *nd = k->node;
   wk_scalar in[16] = {{0}}, y;
-  uint8_t table[256];
+  uint8_t table[WK_TABLE_BYTES];
   if (nd->n_in > WK_COUNTOF(in)) return wk_accel_refuse(k, "a function of many constants");
   for (uint32_t i = 0; i < body->n; i++)
     if (body->nodes[i].op == WK_EX_INDEX)
@@ -163,7 +164,7 @@ static bool make_unary(wk_accel_making *k, const wk_expr *body, uint32_t input) 
     if (i != input) in[i] = wk_scalar_load(wk_val(k->g, nd->in[i])->data, type_of(k, nd->in[i]));
   wk_dtype t = type_of(k, nd->in[input]);
   wk_scalar *scratch = wk_arena_alloc(k->net->arena, (size_t)body->n * sizeof *scratch);
-  for (int q = 0; q < 256; q++) {
+  for (int q = 0; q < WK_TABLE_BYTES; q++) {
     in[input].i = t == WK_U8 ? q : (int8_t)q;
     wk_expr_eval(body, in, NULL, scratch, &y);
     table[q] = (uint8_t)y.i;
@@ -183,8 +184,8 @@ static bool are_zeros_fine(wk_accel_making *k, const wk_requant_operand *a,
                            const wk_requant_operand *b) {
   const wk_requant_operand *x[2] = {a, b};
   for (int i = 0; i < 2; i++) {
-    int64_t least = x[i]->dtype == WK_I8 ? -128 : 0;
-    if (x[i]->zero < least || x[i]->zero > least + 255)
+    int64_t least = x[i]->dtype == WK_I8 ? INT8_MIN : 0;
+    if (x[i]->zero < least || x[i]->zero > least + UINT8_MAX)
       return wk_accel_refuse(k, "a zero point that its operand does not have");
   }
   return true;
@@ -205,7 +206,7 @@ static bool product_of(wk_accel_making *k, binary *x) {
   if (q->has_second)
     return wk_accel_refuse(k, "a product with a second rounding");
   if (q->mult.input != WK_REQUANT_NONE || q->shift.input != WK_REQUANT_NONE || q->mult.value < 0 ||
-      q->mult.value >= 1 << 24 || q->shift.value < 1 || q->shift.value > 62)
+      q->mult.value > WK_MULT_MAX || q->shift.value < 1 || q->shift.value > WK_SHIFT_MAX)
     return wk_accel_refuse(k, "a multiplier that the vector unit does not have");
   if (!are_zeros_fine(k, &q->factors[0], &q->factors[1])) return false;
   x->fn = WK_CHOICE_MAP_mul;
@@ -316,8 +317,9 @@ static bool window_of(wk_accel_making *k, const window *x, wk_accel_op *op) {
     op->ky = x->kernel.v[y], op->sy = x->strides.v[y];
     op->dy = x->dilations.v[y], op->pad_t = x->pads.v[y];
   }
-  if (op->ky > 63 || op->kx > 63 || op->sy > 15 || op->sx > 15 || op->dy > 31 || op->dx > 31 ||
-      op->pad_t > 63 || op->pad_l > 63)
+  if (op->ky > WK_MAX(POOL, ky) || op->kx > WK_MAX(POOL, kx) || op->sy > WK_MAX(POOL, sy) ||
+      op->sx > WK_MAX(POOL, sx) || op->dy > WK_MAX(POOL, dy) || op->dx > WK_MAX(POOL, dx) ||
+      op->pad_t > WK_MAX(POOL, pad_t) || op->pad_l > WK_MAX(POOL, pad_l))
     return wk_accel_refuse(k, "a window that the vector unit does not have");
   return true;
 }
@@ -328,8 +330,9 @@ static bool add_pool(wk_accel_making *k, wk_accel_op *op) {
   if (!wk_accel_operand_of(k, nd->in[0], &x) || !wk_accel_image(k, &x, &op->a) ||
       !wk_accel_image(k, &y, &op->out))
     return false;
-  if (op->a.h > 1023 || op->a.w > 1023 || op->out.w > 511)
-    return wk_accel_refuse(k, "an image of more than 1023 rows or columns");
+  if (op->a.h > WK_MAX(POOL, h) || op->a.w > WK_MAX(POOL, w) || op->out.w > WK_MAX(POOL, nx))
+    return wk_accel_refuse(k, "an image of more than %lld rows or columns",
+                           (long long)WK_LEAST(WK_MAX(POOL, h), WK_MAX(POOL, w)));
   if ((op->out.h - 1) * op->sy - op->pad_t >= op->a.h ||
       (op->out.w - 1) * op->sx - op->pad_l >= op->a.w)
     return wk_accel_refuse(k, "windows with nothing but padding");
@@ -370,6 +373,8 @@ static bool count_taps(wk_accel_making *k, const wk_attr_integer_avg_pool *a, co
   return true;
 }
 
+enum { MOST_MEANS = 4096 }; /* bytes of a record with a factor for each count of taps */
+
 static void put_mean(uint8_t *record, int64_t za, int64_t zero, int64_t lo, int64_t hi) {
   wk_accel_put_range(record, zero, lo, hi);
   wk_accel_put16(record + 18, za);
@@ -388,7 +393,8 @@ bool wk_accel_make_avg_pool(wk_accel_making *k) {
   op.fn = is_mean ? WK_CHOICE_POOL_mean : WK_CHOICE_POOL_valid_mean;
   op.one_const = true;
   op.record_bytes = op.const_bytes = wk_accel_record_bytes(k->net->n, entries);
-  if (op.record_bytes > 4096) return wk_accel_refuse(k, "a mean of %lld taps", (long long)taps);
+  if (op.record_bytes > MOST_MEANS)
+    return wk_accel_refuse(k, "a mean of %lld taps", (long long)taps);
   uint8_t *record = wk_arena_alloc(k->net->arena, (size_t)op.record_bytes);
   put_mean(record, a->x_zero, a->zero, a->lo, a->hi);
   for (int64_t i = 0; i < entries; i++) {
@@ -404,10 +410,10 @@ bool wk_accel_make_avg_pool(wk_accel_making *k) {
 /* Pixels of an image as a window that the vector unit has: its rows, or others of as many. */
 static bool window_of_taps(int64_t taps, const wk_type *x, wk_accel_op *op) {
   op->ky = x->dims[2], op->kx = x->dims[3];
-  if (op->ky <= 63 && op->kx <= 63) return true;
-  for (op->kx = 63; taps % op->kx; op->kx--) continue;
+  if (op->ky <= WK_MAX(POOL, ky) && op->kx <= WK_MAX(POOL, kx)) return true;
+  for (op->kx = WK_MAX(POOL, kx); taps % op->kx; op->kx--) continue;
   op->ky = taps / op->kx;
-  return op->ky <= 63;
+  return op->ky <= WK_MAX(POOL, ky);
 }
 
 /* Rows one after the other are rows of any length. */
@@ -434,9 +440,9 @@ bool wk_accel_make_reduce(wk_accel_making *k, const wk_expr *post) {
       q.n_terms || q.mult.input != WK_REQUANT_NONE || q.shift.input != WK_REQUANT_NONE)
     return wk_accel_refuse(k, "the result of the fold is no requantised sum of 8 bits");
   int64_t taps = x->dims[2] * x->dims[3], za = -q.bias / taps;
-  int64_t least = x->dtype == WK_I8 ? -128 : 0;
-  if (q.bias % taps || za < least || za > least + 255 || !window_of_taps(taps, x, &op) ||
-      q.mult.value >= 1 << 24 || q.shift.value < 1 || q.shift.value > 62)
+  int64_t least = x->dtype == WK_I8 ? INT8_MIN : 0;
+  if (q.bias % taps || za < least || za > least + UINT8_MAX || !window_of_taps(taps, x, &op) ||
+      q.mult.value > WK_MULT_MAX || q.shift.value < 1 || q.shift.value > WK_SHIFT_MAX)
     return wk_accel_refuse(k, "a fold that is no mean of small images");
   op.fn = WK_CHOICE_POOL_mean;
   op.one_const = true;

@@ -13,7 +13,9 @@
 #include "targets/accel/isa/isa.h"
 #include "targets/accel/isa/unit.h"
 
-enum { WK_ACCEL_LANES = 32 }; /* N at most */
+enum { WK_ACCEL_LANES = WK_KEY_MAX_array };
+/* Of rows: of ROW, and along the sum of MM. */
+#define WK_ACCEL_MOST_BLOCKS WK_LEAST(WK_MAX(MM, kc), WK_MAX(ROW, kc))
 
 typedef struct {
   const char *name;
@@ -106,7 +108,7 @@ typedef struct {
   WK_VEC(wk_accel_left) left; /* by layers */
   WK_VEC(const wk_node *) nodes; /* that the layers are made of */
   size_t n_inputs, n_outputs;
-  wk_isa_command defaults[32]; /* of each opcode */
+  wk_isa_command defaults[WK_OPCODES]; /* of each opcode */
 } wk_accel_net;
 
 void wk_accel_net_init(wk_accel_net *net, const wk_machine *m, wk_arena *a);

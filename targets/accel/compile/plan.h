@@ -40,7 +40,6 @@ void wk_accel_build(const wk_accel_net *net, const wk_accel_plan *p, const wk_ac
 void wk_accel_depend(const wk_accel_net *net, wk_accel_prefetch mode, unsigned without,
                      wk_accel_steps *s);
 
-enum { WK_ACCEL_MOST_BLOCKS = 511 }; /* along the sum, of a command */
 /* Constants too large to be in the scratchpad twice, or for a command: sums go part by part. */
 bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op);
 /* Bytes of constants that are then loaded at once, about. */

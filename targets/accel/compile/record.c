@@ -16,7 +16,7 @@ void wk_accel_put32(uint8_t *p, int64_t v) {
 void wk_accel_put_entry(uint8_t *record, int64_t i, int64_t bias, int64_t mult, int64_t shift) {
   uint8_t *e = record + WK_RECORD_BYTES + i * WK_ENTRY_BYTES;
   wk_accel_put32(e, bias);
-  wk_accel_put32(e + 4, (mult & 0xffffff) | shift << 24);
+  wk_accel_put32(e + 4, (mult & WK_MULT_MAX) | shift << 24);
 }
 
 void wk_accel_put_range(uint8_t *record, int64_t zero, int64_t lo, int64_t hi) {
@@ -65,7 +65,7 @@ static int64_t number(const wk_accel_requant *r, const wk_requant_number *x, int
   return x->input == WK_REQUANT_NONE ? x->value : element(r, extra(r, x->input), c);
 }
 
-bool wk_accel_is_mult_fine(int64_t m) { return llabs(m) < 1 << 23; }
+bool wk_accel_is_mult_fine(int64_t m) { return llabs(m) <= WK_FACTOR_MAX; }
 
 bool wk_accel_requant_of(wk_accel_making *k, const wk_expr *e, uint32_t first_extra,
                          int channel_axis, wk_value_id bias, wk_accel_requant *out) {
@@ -75,8 +75,8 @@ bool wk_accel_requant_of(wk_accel_making *k, const wk_expr *e, uint32_t first_ex
   if (!e || !wk_requant_of(e, q) || q->kind != WK_REQUANT_SUM)
     return wk_accel_refuse(k, "the result is no requantised sum of 8 bits");
   if (q->n_terms) return wk_accel_refuse(k, "sums are corrected by tensors");
-  if (!is_number_fine(out, &q->mult, 0, (1 << 24) - 1) ||
-      !is_number_fine(out, &q->shift, 1, 62))
+  if (!is_number_fine(out, &q->mult, 0, WK_MULT_MAX) ||
+      !is_number_fine(out, &q->shift, 1, WK_SHIFT_MAX))
     return wk_accel_refuse(k, "a multiplier or shift that the drain does not have");
   if (bias != WK_NONE && !is_per_channel(out, bias, 0))
     return wk_accel_refuse(k, "the bias is no constant");

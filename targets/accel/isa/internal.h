@@ -19,7 +19,7 @@ extern const unsigned char *const wk_accel_machine_page; /* machine.md.in */
 
 /* ---- machine keys ---------------------------------------------------------------------------- */
 
-#define WK_ENTRIES_MAX 4096 /* of the accumulators: what the field acc reaches */
+#define WK_ENTRIES_MAX (1 << WK_BITS_CONV_acc) /* of the accumulators: what that field reaches */
 
 /* "8", "-1", "0.0625"; false when it is something else or has more than six decimals. */
 bool wk_fraction_parse(const char *s, wk_fraction *out);

@@ -40,6 +40,8 @@ struct count_none {
   _Static_assert(sizeof(struct bits_##NAME) <= 8 * WK_COMMAND_BYTES, "the fields fit in");    \
   _Static_assert(sizeof(struct count_##NAME) - 1 <= WK_FIELDS_MAX, "WK_FIELDS_MAX is enough");
 #include "targets/accel/isa.def"
+_Static_assert(WK_KEY_MAX_scratchpad <= WK_MAX(LD, spm) + 1, "an address reaches every byte");
+_Static_assert(WK_KEY_MAX_array <= WK_MAX(CONV, n), "a command has as many lanes as there are");
 _Static_assert(sizeof(((wk_isa_command *)0)->threshold) == 4 * WK_QUEUE_COUNT, "one a queue");
 _Static_assert(WK_HEADER_threshold_ex == 5 && WK_HEADER_reserved == WK_HEADER_COUNT - 1 &&
                    offsetof(wk_isa_command, reserved) == 4 * WK_HEADER_reserved,

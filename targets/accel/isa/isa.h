@@ -5,7 +5,7 @@
  *   WK_CMD_CONV        opcode              WK_CONV_in        index of a field in wk_isa_command.v
  *   WK_QUEUE_ex        queue number        WK_HEADER_opcode  index of a header field
  *   WK_CHOICE_MAP_add  value of a choice   WK_ERROR_range    value of the ERROR register
- *   WK_REG_STATUS      offset of a register
+ *   WK_REG_STATUS      offset of a register          WK_BITS_CONV_in  width of a field
  *   WK_COUNTER_cycles  index of a counter; those of queues: wk_isa_counter */
 #ifndef WICK_ACCEL_ISA_H
 #define WICK_ACCEL_ISA_H
@@ -13,11 +13,14 @@
 #include "targets/accel/isa/machine.h"
 
 #define WK_COMMAND_BYTES 64
-#define WK_STREAM_COMMANDS (1u << 20) /* a stream holds fewer */
 #define WK_MARK_BYTES 1024            /* a row of the mark area: counter i is the u64 at 8 * i */
 #define WK_RECORD_BYTES 32            /* a parameter record before its entries */
 #define WK_ENTRY_BYTES 8
 #define WK_TABLE_BYTES 256
+#define WK_TRANSFER_BYTES (1 << 20)   /* LD and ST move fewer */
+#define WK_MULT_MAX ((1 << 24) - 1)   /* of a multiplier in a record that has no sign */
+#define WK_FACTOR_MAX ((1 << 23) - 1) /* of one that has, and its negative */
+#define WK_SHIFT_MAX 62               /* of a record */
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -84,14 +87,36 @@ static inline int wk_isa_counter(int queue, int state, int waited) { /* waited: 
 /* "cycles", "ex.busy", "ld0.wait.ve" */
 wk_text24 wk_isa_counter_name(int counter);
 
-/* ---- tables ---------------------------------------------------------------------------------- */
-
 typedef enum {
   WK_KIND_UNSIGNED, WK_KIND_SIGNED, WK_KIND_FLAG, WK_KIND_COUNT, WK_KIND_SPM, WK_KIND_DRAM,
   WK_KIND_ACC,
   WK_KIND_CHOICE_TAPS, WK_KIND_CHOICE_MAP, WK_KIND_CHOICE_POOL, WK_KIND_CHOICE_ROW
 } wk_isa_kind;
 static inline bool wk_isa_is_choice(wk_isa_kind k) { return k >= WK_KIND_CHOICE_TAPS; }
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+enum {
+#define HEADER(name, bits, doc) WK_BITS_HEADER_##name = bits, WK_SIGN_HEADER_##name = 0,
+#define FIELD(C, name, bits, kind, ...) \
+  WK_BITS_##C##_##name = bits, WK_SIGN_##C##_##name = WK_KIND_##kind == WK_KIND_SIGNED,
+#include "targets/accel/isa.def"
+};
+
+/* The largest value of a field: WK_MAX(CONV, ny). Nothing else says how much a field holds
+ * (tests/lint/fields). */
+#define WK_MAX(C, field) \
+  ((INT64_C(1) << (WK_BITS_##C##_##field - WK_SIGN_##C##_##field)) - 1)
+#define WK_LEAST(a, b) ((a) < (b) ? (a) : (b))
+/* Of a field that CONV, DWC and POOL have. */
+#define WK_MAX_WINDOW(field) \
+  WK_LEAST(WK_MAX(CONV, field), WK_LEAST(WK_MAX(DWC, field), WK_MAX(POOL, field)))
+
+/* A stream holds fewer: thresholds count up to here. */
+#define WK_STREAM_COMMANDS (1u << WK_BITS_HEADER_threshold_ex)
+#define WK_OPCODES (1 << WK_BITS_HEADER_opcode) /* with those that are no command */
+
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 typedef struct {
   const char *name;

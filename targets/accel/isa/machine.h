@@ -37,6 +37,10 @@ enum {
   WK_KEY_COUNT
 };
 extern const wk_machine_key wk_machine_keys[WK_KEY_COUNT];
+enum {
+#define KEY(name, def, min, max, ...) WK_KEY_MAX_##name = max,
+#include "targets/accel/machine.def"
+};
 
 /* The value of a key as text: "256", "0.0625". */
 void wk_machine_key_text(wk_str *b, const wk_machine *m, const wk_machine_key *k);

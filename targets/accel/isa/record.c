@@ -67,16 +67,14 @@ static bool is_no_byte(record *k, const char *name, int at, bool is_u8) {
   return is_outside(k, name, at, 2, true, is_u8 ? 0 : -128, is_u8 ? 255 : 127);
 }
 
-enum { MOST_SHIFT = 62 };
-
 static bool is_head_bad(record *k, const use *u) {
-  const int64_t factor = (INT64_C(1) << 23) - 1, product = (INT64_C(1) << 24) - 1;
+  const int64_t factor = WK_FACTOR_MAX;
   if ((u->sum || u->scale) && is_outside(k, "ma", 8, 4, true, -factor, factor)) return true;
   if (u->sum && is_outside(k, "mb", 12, 4, true, -factor, factor)) return true;
-  if (u->product && is_outside(k, "ma", 8, 4, true, 0, product)) return true;
+  if (u->product && is_outside(k, "ma", 8, 4, true, 0, WK_MULT_MAX)) return true;
   if (u->norm && is_outside(k, "e", 8, 8, false, 1, (INT64_C(1) << 62) - 1)) return true;
-  if (u->product && is_outside(k, "shift", 16, 1, false, 1, MOST_SHIFT)) return true;
-  if ((u->sum || u->scale || u->norm) && is_outside(k, "shift", 16, 1, false, 0, MOST_SHIFT))
+  if (u->product && is_outside(k, "shift", 16, 1, false, 1, WK_SHIFT_MAX)) return true;
+  if ((u->sum || u->scale || u->norm) && is_outside(k, "shift", 16, 1, false, 0, WK_SHIFT_MAX))
     return true;
   if (is_outside(k, "bytes 6 and 7", 6, 2, false, 0, 0)) return true;
   if (is_outside(k, "bytes 28 to 31", 28, 4, false, 0, 0)) return true;
@@ -88,12 +86,11 @@ static bool is_head_bad(record *k, const use *u) {
 }
 
 static bool is_entry_bad(record *k, const use *u, int i) {
-  const int64_t gain = (INT64_C(1) << 24) - 1;
   int at = WK_RECORD_BYTES + WK_ENTRY_BYTES * i;
   char name[32];
   if (u->norm) {
     snprintf(name, sizeof name, "gain_%d", i);
-    return is_outside(k, name, at + 4, 4, true, -gain, gain);
+    return is_outside(k, name, at + 4, 4, true, -WK_MULT_MAX, WK_MULT_MAX);
   }
   if (u->softmax) { /* the machine refuses the row */
     k->f->error = WK_ERROR_field;
@@ -102,7 +99,7 @@ static bool is_entry_bad(record *k, const use *u, int i) {
   }
   if (!u->scales) return false;
   snprintf(name, sizeof name, "shift_%d", i);
-  return is_outside(k, name, at + 7, 1, false, 1, MOST_SHIFT);
+  return is_outside(k, name, at + 7, 1, false, 1, WK_SHIFT_MAX);
 }
 
 /* ---- what each command uses ------------------------------------------------------------------ */

@@ -62,7 +62,7 @@ static void sizes(wk_str *b, const wk_machine *m) {
 
 /* By opcode, for whoever dispatches. A command of no queue has queue 0 and waits for nothing. */
 static void dispatch(wk_str *b) {
-  enum { OPCODES = 32, QUEUES_W = WK_QUEUE_COUNT, BEHIND_W = 9 };
+  enum { OPCODES = WK_OPCODES, QUEUES_W = WK_QUEUE_COUNT, BEHIND_W = 9 };
   wk_str known = {0}, queues = {0}, behind = {0};
   for (int opcode = OPCODES - 1; opcode >= 0; opcode--) { /* the last one is leftmost */
     const wk_isa_command_info *c = wk_isa_command_of(opcode);
@@ -96,7 +96,10 @@ static void commands(wk_str *b) {
     camel_text kind = camel(wk_isa_kind_text(c->kind));
     number_of(b, wk_isa_choice_bits(c->kind), kind.s, c->name, c->value);
   }
-  wk_str_add(b, "\n  // Positions in a command: FieldLsb +: FieldW\n");
+  wk_str_add(b, "\n  // Bits of a command and of a number of commands; positions in a command:\n"
+                "  // FieldLsb +: FieldW\n");
+  size_of(b, "CommandW", 8 * WK_COMMAND_BYTES);
+  size_of(b, "CountW", WK_BITS_HEADER_threshold_ex);
   for (int i = 0; i < WK_HEADER_COUNT; i++) position_of(b, "Hdr", &wk_isa_header[i]);
   for (size_t i = 0; i < wk_isa_commands_count; i++) {
     const wk_isa_command_info *c = &wk_isa_commands[i];

@@ -373,7 +373,7 @@ static bool validate_transfer(validation *k) {
   bool is_load = k->c->opcode == WK_CMD_LD;
   int64_t bytes = v[WK_LD_n0] * v[WK_LD_n1] * v[WK_LD_n2] * v[WK_LD_n3]; /* of 56 bits at most */
   int64_t c0 = v[WK_LD_c0], c1 = v[WK_LD_c1];
-  if (bytes >= 1 << 20)
+  if (bytes >= WK_TRANSFER_BYTES)
     return fault(k, WK_ERROR_field, "n0", "it has 2^20 bytes or more");
   if (c0 > bytes) return partial_chunk(k, bytes);
   int64_t chunks = bytes / c0, lines = (chunks - 1) / c1;
