@@ -92,9 +92,8 @@ static const wk_option options[] = {
      "list the parts of the model, one target's each, with what goes between them, and why "
      "operators are not where a target of higher preference would have them",
      .kind = WK_OPTION_FLAG, .offset = offsetof(compile_opts, print_parts)},
-    {"explain", 0, "LAYER", "setting of a target: print how this layer could have been computed, "
-     "and what each way would cost", .kind = WK_OPTION_STRING,
-     .offset = offsetof(compile_opts, target.explain)},
+    {.kind = WK_OPTION_ROWS, .offset = offsetof(compile_opts, target.settings),
+     .rows = wk_setting_explains_row},
     {"time-passes", 0, NULL, "print how long every step took", .kind = WK_OPTION_FLAG,
      .offset = offsetof(compile_opts, time_passes)},
     {"report", 0, "FILE", "write every figure as JSON", .kind = WK_OPTION_STRING,
@@ -314,7 +313,7 @@ static const char *command_text(const compile_opts *o, wk_arena *a) {
   if (o->target.target) wk_str_printf(&b, " --target=%s", o->target.target);
   if (o->target.cpu) wk_str_printf(&b, " --cpu=%s", o->target.cpu);
   if (o->target.no_host) wk_str_add(&b, " --no-host");
-  wk_target_settings_text(&b, &o->target);
+  wk_settings_text(&b, &o->target.settings);
   if (o->convert) wk_str_printf(&b, " --convert=%s", o->convert);
   if (o->budget) wk_str_printf(&b, " --memory-budget=%s", o->budget);
   if (o->quantize) wk_str_printf(&b, " --quantize-random=%" PRId64, o->quantize);
