@@ -33,9 +33,8 @@ static const wk_option options[] = {
      "list the parts of the model, one target's each, with what goes between them, and why "
      "operators are not where a target of higher preference would have them",
      .kind = WK_OPTION_FLAG, .offset = offsetof(compile_opts, print_parts)},
-    {"explain", 0, "LAYER", "setting of a target: print how this layer could have been computed, "
-     "and what each way would cost", .kind = WK_OPTION_STRING,
-     .offset = offsetof(compile_opts, what.target.explain)},
+    {.kind = WK_OPTION_ROWS, .offset = offsetof(compile_opts, what.target.settings),
+     .rows = wk_setting_explains_row},
     {"time-passes", 0, NULL, "print how long every step took", .kind = WK_OPTION_FLAG,
      .offset = offsetof(compile_opts, time_passes)},
     {"report", 0, "FILE", "write every figure as JSON", .kind = WK_OPTION_STRING,

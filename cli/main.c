@@ -51,6 +51,10 @@ static const wk_cli cli = {
 
 /* ---- help, completion, man ------------------------------------------------------------------- */
 
+/* Settings of targets that the environment lists stand in these texts. What cannot be loaded is
+ * told to whoever wants to use it. */
+static void load_listed(void) { wk_status_free(wk_plugins_load(&(wk_strings){0})); }
+
 static wk_status help(const void *options, const wk_strings *args) {
   const wk_command *c;
   (void)options;
@@ -58,6 +62,7 @@ static wk_status help(const void *options, const wk_strings *args) {
     wk_cli_help(stdout, &cli);
     return NULL;
   }
+  load_listed();
   WK_TRY(wk_cli_find(&cli, args->data[0], &c));
   wk_options_help(stdout, &cli, c);
   return NULL;
@@ -72,6 +77,7 @@ static wk_status completion(const void *options, const wk_strings *args) {
   (void)options;
   if (strcmp(args->data[0], "bash") != 0)
     return wk_error(WK_USAGE, "no completion for shell '%s' (choose from bash)", args->data[0]);
+  load_listed();
   wk_options_bash(stdout, &cli);
   return NULL;
 }
@@ -90,6 +96,7 @@ static wk_status man(const void *options, const wk_strings *args) {
     wk_cli_man(stdout, &cli);
     return NULL;
   }
+  load_listed();
   WK_TRY(wk_cli_find(&cli, args->data[0], &c));
   wk_options_man(stdout, &cli, c);
   return NULL;
@@ -103,18 +110,14 @@ static const wk_cmd cmd_man = {.command = {.name = "man", .synopsis = "[COMMAND]
 
 /* ---- dispatch -------------------------------------------------------------------------------- */
 
-static void free_lists(const wk_command *c, void *values) {
-  const wk_option *o = c->options;
-  for (; o && (o->name || o->kind == WK_OPTION_GROUP); o++)
-    if (o->kind == WK_OPTION_LIST) wk_vec_free((wk_strings *)((char *)values + o->offset));
-}
-
-static wk_status load_plugins(const wk_command *c, const void *values) {
-  const wk_option *o = c->options;
-  for (; o && (o->name || o->kind == WK_OPTION_GROUP); o++)
-    if (o->name && !strcmp(o->name, WK_PLUGIN_OPTION))
-      return wk_plugins_load((const wk_strings *)((const char *)values + o->offset));
-  return NULL;
+/* Before the words are parsed: settings of a plugin's target are options. */
+static wk_status load_plugins(const wk_command *c, int argc, char **argv) {
+  wk_strings files = {0};
+  if (!wk_option_has(c->options, WK_PLUGIN_OPTION)) return NULL;
+  wk_options_find(c, argc, argv, WK_PLUGIN_OPTION, &files);
+  wk_status s = wk_plugins_load(&files);
+  wk_vec_free(&files);
+  return s;
 }
 
 static wk_status run_command(const wk_cmd *c, int argc, char **argv) {
@@ -122,11 +125,17 @@ static wk_status run_command(const wk_cmd *c, int argc, char **argv) {
   bool wants_help;
   void *values = wk_xcalloc(1, c->size);
   if (c->defaults) memcpy(values, c->defaults, c->size);
+  wk_status loaded = load_plugins(&c->command, argc, argv);
   wk_status s = wk_options_parse(&c->command, argc, argv, values, &args, &wants_help);
-  if (!s && wants_help) wk_options_help(stdout, &cli, &c->command);
-  else if (!s) s = load_plugins(&c->command, values);
-  if (!s && !wants_help) s = c->run(values, &args);
-  free_lists(&c->command, values);
+  if (loaded && !wants_help) {
+    wk_status_free(s); /* an option may have been unknown for want of the plugin */
+    s = loaded;
+  } else {
+    wk_status_free(loaded);
+  }
+  if (wants_help) wk_options_help(stdout, &cli, &c->command);
+  else if (!s) s = c->run(values, &args);
+  wk_options_free(&c->command, values);
   wk_vec_free(&args);
   free(values);
   return s;

@@ -221,15 +221,14 @@ static wk_status open_package(const wk_run_opts *o, const char *path, wk_run_job
   wick_error_detail detail = {{0}};
   wick_load_options lo = {.flags = WICK_LOAD_DESCRIBE | WICK_LOAD_UNCHECKED, .detail = &detail};
   uint32_t entry = 0;
-  const char *setting = wk_target_settings_given(&o->target);
-  const char *given = wk_binding_given(&o->binding);
+  const char *setting = wk_settings_given(&o->target.settings);
+  const char *given = o->quantize ? "--quantize-random" : wk_binding_given(&o->binding);
   if (o->target.target || o->target.cpu || o->target.no_host)
     return wk_error_at(WK_USAGE, path, "is a compiled package: --target, --cpu and --no-host are "
                                        "for models");
-  if (o->quantize) setting = "--quantize-random";
-  else if (given) setting = given;
+  if (given) return wk_error_at(WK_USAGE, path, "is a compiled package: %s is for models", given);
   if (setting)
-    return wk_error_at(WK_USAGE, path, "is a compiled package: %s is for models", setting);
+    return wk_error_at(WK_USAGE, path, "is a compiled package: --%s is for models", setting);
   WK_TRY(wk_wick_error(wick_model_load(path, &lo, &m), detail.text, path));
   wk_status s = choose_entry(o, path, job, m, &entry);
   wick_model_free(m);

@@ -64,12 +64,14 @@ static const wk_option options[] = {
                    "functional model, unseen"),
     {.kind = WK_OPTION_GROUP, .help = "Of a model"},
     {"prefetch", 0, "MODE", "when data is loaded for what computes later: off, serial, double, "
-     "auto (default; 'wick targets')", .kind = WK_OPTION_STRING,
-     .offset = offsetof(wk_sim_opts, prefetch)},
+     "auto (default; 'wick targets')", .kind = WK_OPTION_PAIR,
+     .offset = offsetof(wk_sim_opts, settings)},
     {"with-modes", 0, NULL, "compile and run it with every --prefetch, and compare them",
      .kind = WK_OPTION_FLAG, .offset = offsetof(wk_sim_opts, with_modes)},
     {"effort", 0, "N", "how long to search for a schedule ('wick targets')",
-     .kind = WK_OPTION_STRING, .offset = offsetof(wk_sim_opts, effort)},
+     .kind = WK_OPTION_PAIR, .offset = offsetof(wk_sim_opts, settings)},
+    {.kind = WK_OPTION_ROWS, .offset = offsetof(wk_sim_opts, settings), .rows = wk_setting_row,
+     .is_unlisted = true},
     WK_QUANTIZE_RANDOM_OPTION(wk_sim_opts, quantize),
     WK_BINDING_OPTIONS(wk_sim_opts, binding),
     {.kind = WK_OPTION_GROUP, .help = "Output"},
@@ -213,28 +215,29 @@ static wk_status simulate(const wk_sim_opts *o, const wk_stream *s) {
   return wk_sim_record_close(record, status);
 }
 
-/* What only models have: "--effort"; NULL. */
+/* What only models have: "effort"; NULL. */
 static const char *model_option(const wk_sim_opts *o) {
-  return o->prefetch            ? "--prefetch"
-         : o->with_modes        ? "--with-modes"
-         : o->effort            ? "--effort"
-         : o->quantize          ? "--quantize-random"
-                                : wk_binding_given(&o->binding);
+  const char *setting = wk_settings_given(&o->settings), *binding = wk_binding_given(&o->binding);
+  return setting         ? setting
+         : o->with_modes ? "with-modes"
+         : o->quantize   ? "quantize-random"
+         : binding       ? binding + strlen("--")
+                         : NULL;
 }
 
 /* What only packages have, and models. */
 static const char *package_option(const wk_sim_opts *o) {
-  return o->input.n                      ? "--input"
-         : o->random != WK_SIM_UNSET     ? "--random"
-         : o->entry                      ? "--entry"
-         : o->part != WK_ACCEL_ALL_PARTS ? "--part"
-         : o->csv                        ? "--csv"
+  return o->input.n                      ? "input"
+         : o->random != WK_SIM_UNSET     ? "random"
+         : o->entry                      ? "entry"
+         : o->part != WK_ACCEL_ALL_PARTS ? "part"
+         : o->csv                        ? "csv"
                                          : NULL;
 }
 
 static wk_status check_stream_options(const wk_sim_opts *o) {
   const char *option = package_option(o);
-  return option ? wk_error(WK_USAGE, "%s is for packages; this is a stream", option) : NULL;
+  return option ? wk_error(WK_USAGE, "--%s is for packages; this is a stream", option) : NULL;
 }
 
 static wk_status run_stream(const wk_sim_opts *o, const char *path) {
@@ -258,7 +261,7 @@ static wk_status build_only(const wk_sim_opts *o) {
   const wk_sim_model *model;
   wk_machine m;
   const char *option = model_option(o) ? model_option(o) : package_option(o);
-  if (option) return refuse(option, RUN, BUILD);
+  if (option) return wk_error(WK_USAGE, "--%s has no effect with --build", option);
   WK_TRY(check_paths(o, NULL, NULL));
   WK_TRY(wk_sim_choose_machine(o, NULL, &m));
   WK_TRY(wk_sim_open_model(o, &m, &model));
@@ -282,7 +285,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   if (is_model) return wk_sim_model_file(o, path);
   const char *option = model_option(o);
   if (option)
-    return wk_error_at(WK_USAGE, path, "%s is for models; this is a %s", option,
+    return wk_error_at(WK_USAGE, path, "--%s is for models; this is a %s", option,
                        is_package ? "package" : "stream");
   return is_package ? run_package(o, path) : run_stream(o, path);
 }

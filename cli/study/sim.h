@@ -19,7 +19,7 @@
 
 typedef struct {
   const char *machine, *dram, *rtl, *trace, *fst, *json, *csv, *html, *coverage, *entry;
-  const char *prefetch, *effort;
+  wk_option_pairs settings; /* of the target */
   wk_binding_args binding;
   wk_strings dump, input;
   int model, tune;

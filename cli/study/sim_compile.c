@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A model under `wick sim`: it is compiled for the machine and run as a package; with --with-modes
  * once for each --prefetch. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/study/sim.h"
@@ -21,18 +22,29 @@ static wk_status import(const wk_sim_opts *o, const char *path, wk_str *notes, w
   return s;
 }
 
+/* Those of the target, with this prefetch; NULL: as it has it. */
+static wk_option_pairs settings_of(const wk_sim_opts *o, const char *prefetch) {
+  wk_option_pairs all = {0};
+  for (size_t i = 0; i < o->settings.n; i++) wk_vec_push(&all, o->settings.data[i]);
+  wk_option_pairs_set(&all, "prefetch", prefetch);
+  wk_option_pairs_set(&all, "dram", o->dram);
+  return all;
+}
+
 static wk_status compile(const wk_sim_opts *o, const char *path, const char *prefetch,
                          wk_str *notes, wk_nameless *out) {
   wk_arena *a = wk_arena_new();
   wk_module *m = NULL;
   const char *target = wk_arena_printf(a, WK_ACCEL_TARGET ":%s", o->machine ? o->machine : "base");
+  wk_option_pairs settings = settings_of(o, prefetch);
   const wk_runner_options ro = {
-      .target = {.target = target, .prefetch = prefetch, .effort = o->effort, .dram = o->dram},
+      .target = {.target = target, .settings = settings},
       .model_name = wk_model_name(a, path), .notes = notes, .path = path,
       .needed = WK_ACCEL_TARGET};
   wk_status s = import(o, path, notes, &m);
   if (!s) s = wk_status_place(wk_compile_package(m, &ro, out), path);
   wk_module_free(m);
+  wk_vec_free(&settings);
   wk_arena_free(a);
   return s;
 }
@@ -46,9 +58,14 @@ static wk_status run(const wk_sim_opts *o, const char *path, const char *prefetc
   return wk_nameless_place(&f, s, path);
 }
 
+static const char *prefetch_of(const wk_sim_opts *o) {
+  return wk_option_pairs_get(&o->settings, "prefetch");
+}
+
 static wk_status run_modes(const wk_sim_opts *o, const char *path, wk_sim_record *record) {
   wk_sim_opts figures = *o; /* and no other files */
-  const char *shown = o->prefetch ? o->prefetch : wk_accel_prefetch_names[WK_PREFETCH_AUTO];
+  const char *given = prefetch_of(o);
+  const char *shown = given ? given : wk_accel_prefetch_names[WK_PREFETCH_AUTO];
   figures.fst = figures.coverage = NULL;
   figures.dump.n = 0;
   for (size_t i = 0; i < WK_PREFETCH_COUNT; i++) {
@@ -67,7 +84,7 @@ static wk_status run_modes(const wk_sim_opts *o, const char *path, wk_sim_record
 wk_status wk_sim_model_file(const wk_sim_opts *o, const char *path) {
   wk_sim_record *record = wk_sim_record_new(o, path);
   wk_str notes = {0};
-  wk_status s = run(o, path, o->prefetch, &notes, record);
+  wk_status s = run(o, path, prefetch_of(o), &notes, record);
   if (notes.n) fputs(notes.s, stderr);
   wk_str_free(&notes);
   if (!s && o->with_modes) s = run_modes(o, path, record);

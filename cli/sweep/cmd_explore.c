@@ -27,6 +27,7 @@ static const wk_option options[] = {
      .offset = offsetof(wk_explore_opts, budget), .min = 1, .max = 100000},
     {"effort", 0, "LEVEL", "setting of the target ('wick targets') for the machines of the last "
      "rungs (default 1)", .kind = WK_OPTION_STRING, .offset = offsetof(wk_explore_opts, effort)},
+    WK_SWEEP_SETTING_ROWS(wk_explore_opts, sweep.),
     {"confirm", 0, "N", "how many of the fastest are run on the RTL, which takes minutes to build "
      "for each (default 1)", .kind = WK_OPTION_INT, .offset = offsetof(wk_explore_opts, confirm),
      .min = 0, .max = 1000},

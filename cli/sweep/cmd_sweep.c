@@ -20,11 +20,12 @@ static const wk_option options[] = {
      "combined with every one of the other keys", .kind = WK_OPTION_LIST,
      .offset = offsetof(wk_sweep_opts, set)},
     {"prefetch", 0, "MODE,…", "values of this setting of the target ('wick targets')",
-     .kind = WK_OPTION_STRING, .offset = offsetof(wk_sweep_opts, prefetch)},
+     .kind = WK_OPTION_PAIR, .offset = offsetof(wk_sweep_opts, settings)},
     {"effort", 0, "LEVEL,…", "values of this setting of the target",
-     .kind = WK_OPTION_STRING, .offset = offsetof(wk_sweep_opts, effort)},
+     .kind = WK_OPTION_PAIR, .offset = offsetof(wk_sweep_opts, settings)},
     {"without", 0, "IDEAS,…", "values of this setting of the target: none, or ideas with + between "
-     "them", .kind = WK_OPTION_STRING, .offset = offsetof(wk_sweep_opts, without)},
+     "them", .kind = WK_OPTION_PAIR, .offset = offsetof(wk_sweep_opts, settings)},
+    WK_SWEEP_SETTING_ROWS(wk_sweep_opts,),
     {"model", 0, "timing|rtl|schedule", "what finds the cycles: the timing model (default), the "
      "RTL, which takes minutes to build for each machine, or the compiler's schedule model alone",
      .kind = WK_OPTION_CHOICE, .offset = offsetof(wk_sweep_opts, model), .choices = models},
@@ -39,7 +40,7 @@ static const wk_option options[] = {
 /* ---- options --------------------------------------------------------------------------------- */
 
 static wk_status check_options(const wk_sweep_opts *o) {
-  if (!o->set.n && !o->prefetch && !o->effort && !o->without)
+  if (!o->set.n && !o->settings.n)
     return wk_error(WK_USAGE, "the space is empty: name a key and its values with --set");
   if (o->what_if && o->model != WK_SWEEP_TIMING)
     return wk_error(WK_USAGE, "--what-if is by the timing model alone");

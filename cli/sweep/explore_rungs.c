@@ -16,12 +16,22 @@ enum { ROUNDS = 24 };
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
+/* Those of the user, with this effort. */
+static wk_option_pairs settings_with(const wk_explore *e, const char *effort) {
+  const wk_option_pairs *of = &e->o->sweep.settings;
+  wk_option_pairs all = {.n = of->n + 1};
+  all.data = wk_arena_alloc(e->sweep.arena, all.n * sizeof *all.data);
+  for (size_t i = 0; i < of->n; i++) all.data[i] = of->data[i];
+  all.data[of->n] = (wk_option_pair){"effort", effort};
+  return all;
+}
+
 static void add_points(wk_explore *e, const wk_candidate *c, wk_sweep_model_kind kind,
-                       const char *effort) {
+                       const wk_option_pairs *settings) {
   for (size_t m = 0; m < e->sweep.models.n; m++)
     wk_sweep_add(&e->sweep, &(wk_sweep_point){.model = &e->sweep.models.data[m],
                                               .values = c->values, .machine = c->machine,
-                                              .settings = {.effort = effort}, .kind = kind});
+                                              .settings = *settings, .kind = kind});
 }
 
 /* Points of the machines, in their order, one for each model. */
@@ -29,7 +39,8 @@ static wk_status compute(wk_explore *e, const wk_candidates *list, wk_sweep_mode
                          const char *effort) {
   size_t computed = 0;
   e->sweep.points.n = 0;
-  for (size_t i = 0; i < list->n; i++) add_points(e, list->data[i], kind, effort);
+  const wk_option_pairs settings = settings_with(e, effort);
+  for (size_t i = 0; i < list->n; i++) add_points(e, list->data[i], kind, &settings);
   WK_TRY(wk_sweep_prepare(&e->sweep));
   if (!e->o->sweep.task) WK_TRY(wk_sweep_forget_deaths(&e->sweep));
   WK_TRY(e->o->sweep.slurm ? wk_sweep_run_slurm(&e->sweep, &computed)

@@ -184,7 +184,9 @@ static wk_status open_space(wk_explore *e) {
 wk_status wk_explore_open(const wk_explore_opts *o, const wk_cmd *cmd, const wk_strings *models,
                           wk_explore *e) {
   *e = (wk_explore){.o = o, .limits = {INFINITY, INFINITY, INFINITY}};
-  WK_TRY(wk_sweep_check_settings((wk_target_args){.effort = o->effort}));
+  const wk_option_pairs effort = WK_SETTINGS({"effort", o->effort});
+  WK_TRY(wk_sweep_check_settings(&effort));
+  WK_TRY(wk_sweep_check_settings(&o->sweep.settings));
   WK_TRY(wk_sweep_open(&o->sweep, cmd, o, models, &e->sweep));
   return open_space(e);
 }

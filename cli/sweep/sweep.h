@@ -23,7 +23,8 @@
 
 typedef struct {
   wk_binding_args binding;
-  const char *machine, *prefetch, *effort, *without, *output, *task;
+  const char *machine, *output, *task;
+  wk_option_pairs settings; /* of the target: of a sweep values with commas between them */
   wk_strings set;
   int64_t jobs, timeout, quantize;
   int model; /* a wk_sweep_model_kind */
@@ -48,6 +49,11 @@ typedef struct {
    "begins with its own part, and when that is done, helps with the others",                       \
    .kind = WK_OPTION_STRING, .offset = offsetof(type, prefix task)}
 #define WK_SWEEP_TIMEOUT 3600 /* default */
+
+/* All settings that there are, but for those with rows of their own. */
+#define WK_SWEEP_SETTING_ROWS(type, prefix)                                                        \
+  {.kind = WK_OPTION_ROWS, .offset = offsetof(type, prefix settings), .rows = wk_setting_row,      \
+   .is_unlisted = true}
 
 /* How cycles are found out. */
 typedef enum {
@@ -76,7 +82,7 @@ typedef struct {
   const char **values; /* per axis */
   wk_machine machine;
   const char *refusal; /* why there is no such machine; NULL: there is */
-  wk_target_args settings; /* those of the target; NULL: as it has them */
+  wk_option_pairs settings; /* of the target; in the arena */
   wk_sweep_model_kind kind;
   const char *identity; /* text of all that the row depends on */
   char key[20];         /* its hash */
@@ -112,7 +118,7 @@ wk_status wk_sweep_fill(wk_sweep *s) WK_MUST_CHECK;
  * NULL. */
 const char *wk_sweep_machine_of(wk_sweep *s, const char *const *values, wk_machine *out);
 /* The target's error when one of its settings has no such value. */
-wk_status wk_sweep_check_settings(wk_target_args args) WK_MUST_CHECK;
+wk_status wk_sweep_check_settings(const wk_option_pairs *settings) WK_MUST_CHECK;
 /* A point of a machine that is one; what is not set below is as the target has it. */
 void wk_sweep_add(wk_sweep *s, const wk_sweep_point *p);
 

@@ -18,8 +18,8 @@ static wk_status compile(const wk_sweep *s, const wk_sweep_point *p, const char 
   wk_str notes = {0};
   wk_module *m = NULL;
   wk_emit_result result = {.scratch_bytes = -1};
-  wk_runner_options o = {.target = p->settings, .model_name = p->model->name, .result = &result,
-                         .path = p->model->path, .needed = WK_ACCEL_TARGET};
+  wk_runner_options o = {.target.settings = p->settings, .model_name = p->model->name,
+                         .result = &result, .path = p->model->path, .needed = WK_ACCEL_TARGET};
   o.target.target = wk_arena_printf(s->arena, WK_ACCEL_TARGET ":%s", machine);
   wk_status status = wk_model_import(p->model->path, &s->binding, false, &notes, NULL, &m);
   if (!status && s->o->quantize)

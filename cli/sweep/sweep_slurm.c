@@ -29,11 +29,15 @@ static void add_option(wk_str *b, const char *name, const char *value) {
 
 static void add_value(wk_str *b, const wk_option *o, const void *value) {
   const wk_strings *list = value;
+  const char *set;
   const char *const *text = value;
   char number[32];
   switch (o->kind) {
     case WK_OPTION_FLAG: wk_str_printf(b, " --%s", o->name); return;
     case WK_OPTION_STRING: add_option(b, o->name, *text); return;
+    case WK_OPTION_PAIR:
+      if ((set = wk_option_pairs_get(value, o->name))) add_option(b, o->name, set);
+      return;
     case WK_OPTION_CHOICE: add_option(b, o->name, o->choices[*(const int *)value]); return;
     case WK_OPTION_LIST:
       for (size_t i = 0; i < list->n; i++) add_option(b, o->name, list->data[i]);
@@ -48,20 +52,23 @@ static bool is_given(const wk_option *o, const void *value, const void *def) {
   static const size_t sizes[] = {
       [WK_OPTION_FLAG] = sizeof(bool), [WK_OPTION_STRING] = sizeof(char *),
       [WK_OPTION_INT] = sizeof(int64_t), [WK_OPTION_DOUBLE] = sizeof(double),
-      [WK_OPTION_LIST] = sizeof(wk_strings), [WK_OPTION_CHOICE] = sizeof(int)};
+      [WK_OPTION_LIST] = sizeof(wk_strings), [WK_OPTION_CHOICE] = sizeof(int),
+      [WK_OPTION_PAIR] = sizeof(wk_option_pairs)};
   return memcmp(value, def, sizes[o->kind]) != 0;
 }
 
 /* What is the user's of all options, but who works where. */
 static void add_options(wk_str *b, const wk_sweep *s) {
   static const char *const left[] = {"jobs", "slurm", "task"};
-  for (const wk_option *o = s->cmd->command.options; o->name || o->kind == WK_OPTION_GROUP; o++) {
+  wk_option *rows = wk_option_rows(s->cmd->command.options, true);
+  for (const wk_option *o = rows; o->name || o->kind == WK_OPTION_GROUP; o++) {
     const char *value = (const char *)s->values + o->offset;
     bool is_left = o->kind == WK_OPTION_GROUP ||
                    !is_given(o, value, (const char *)s->cmd->defaults + o->offset);
     for (size_t i = 0; i < WK_COUNTOF(left) && !is_left; i++) is_left = !strcmp(o->name, left[i]);
     if (!is_left) add_value(b, o, value);
   }
+  free(rows);
 }
 
 static void add_command(wk_str *b, const wk_sweep *s, const char *program, int64_t tasks) {

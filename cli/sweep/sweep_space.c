@@ -87,53 +87,36 @@ static wk_status add_set(wk_sweep *s, const char *text) {
   return check_numbers(axis, option);
 }
 
-static const struct {
-  const char *name;
-  size_t option, setting; /* in wk_sweep_opts, in wk_target_args */
-  bool is_list;
-} settings[] = {
-    {"prefetch", offsetof(wk_sweep_opts, prefetch), offsetof(wk_target_args, prefetch), false},
-    {"effort", offsetof(wk_sweep_opts, effort), offsetof(wk_target_args, effort), false},
-    {"without", offsetof(wk_sweep_opts, without), offsetof(wk_target_args, without), true}};
-
 /* Commas part the values of an axis: a list has '+' for them, and "none" is one of nothing. */
-static const char *list_of(wk_arena *a, const char *value) {
+static const char *value_of(wk_arena *a, const wk_target_setting *setting, const char *value) {
+  static const char list[] = ",…";
+  size_t n = strlen(setting->arg), end = sizeof list - 1;
+  if (n < end || strcmp(setting->arg + n - end, list) != 0) return value;
   if (!strcmp(value, "none")) return NULL;
   char *text = wk_arena_strdup(a, value);
   for (char *at = text; (at = strchr(at, '+')); at++) *at = ',';
   return text;
 }
 
-/* False: the axis is of a key. */
-static bool set_setting(wk_sweep *s, const char *name, const char *value, wk_target_args *args) {
-  for (size_t i = 0; i < WK_COUNTOF(settings); i++) {
-    if (strcmp(settings[i].name, name) != 0) continue;
-    void *at = (char *)args + settings[i].setting;
-    *(const char **)at = settings[i].is_list ? list_of(s->arena, value) : value;
-    return true;
-  }
-  return false;
-}
-
 /* A setting is the target's: it says itself which values there are. */
-wk_status wk_sweep_check_settings(wk_target_args args) {
-  args.target = WK_ACCEL_TARGET;
-  args.no_host = true;
+wk_status wk_sweep_check_settings(const wk_option_pairs *settings) {
+  const wk_target_args args = {.target = WK_ACCEL_TARGET, .no_host = true, .settings = *settings};
   wk_targets t;
   wk_status status = wk_targets_open(&args, &t);
   wk_targets_close(&t);
   return status;
 }
 
-static wk_status add_setting(wk_sweep *s, const char *name, const char *text) {
+static wk_status add_setting(wk_sweep *s, const wk_target_setting *setting) {
+  const char *text = wk_option_pairs_get(&s->o->settings, setting->name);
   if (!text) return NULL;
-  const char *option = wk_arena_printf(s->arena, "--%s", name);
-  WK_TRY(add_axis(s, NULL, name, option, text));
+  const char *option = wk_arena_printf(s->arena, "--%s", setting->name);
+  WK_TRY(add_axis(s, NULL, setting->name, option, text));
   const wk_sweep_axis *axis = &s->axes.data[s->axes.n - 1];
   for (size_t i = 0; i < axis->values.n; i++) {
-    wk_target_args args = {0};
-    (void)set_setting(s, name, axis->values.data[i], &args);
-    WK_TRY(wk_sweep_check_settings(args));
+    const char *value = value_of(s->arena, setting, axis->values.data[i]);
+    const wk_option_pairs one = WK_SETTINGS({setting->name, value});
+    WK_TRY(wk_sweep_check_settings(&one));
   }
   return NULL;
 }
@@ -217,7 +200,7 @@ static void identify(wk_sweep *s, wk_sweep_point *p) {
   wk_str text = {0};
   wk_str_printf(&text, "%smodel %016" PRIx64 "\n%s", s->shared, p->model->hash, kinds[p->kind]);
   wk_str_add(&text, "settings");
-  wk_target_settings_text(&text, &p->settings);
+  wk_settings_text(&text, &p->settings);
   wk_str_add(&text, "\n");
   if (s->o->what_if) wk_str_add(&text, "what-if\n");
   wk_machine_text(&text, &p->machine);
@@ -251,11 +234,14 @@ const char *wk_sweep_machine_of(wk_sweep *s, const char *const *values, wk_machi
 static wk_sweep_point point_at(wk_sweep *s, size_t i) {
   wk_sweep_point p = {.values = wk_arena_alloc(s->arena, s->axes.n * sizeof *p.values),
                       .kind = (wk_sweep_model_kind)s->o->model};
+  p.settings.data = wk_arena_alloc(s->arena, s->axes.n * sizeof *p.settings.data);
   for (size_t k = s->axes.n; k-- > 0;) {
     const wk_sweep_axis *axis = &s->axes.data[k];
     p.values[k] = axis->values.data[i % axis->values.n];
     i /= axis->values.n;
-    if (!axis->key) (void)set_setting(s, axis->name, p.values[k], &p.settings);
+    if (!axis->key)
+      p.settings.data[p.settings.n++] = (wk_option_pair){
+          axis->name, value_of(s->arena, wk_setting_find(axis->name), p.values[k])};
   }
   p.model = &s->models.data[i];
   return p;
@@ -285,10 +271,8 @@ static wk_status add_points(wk_sweep *s) {
 
 wk_status wk_sweep_fill(wk_sweep *s) {
   for (size_t i = 0; i < s->o->set.n; i++) WK_TRY(add_set(s, s->o->set.data[i]));
-  for (size_t i = 0; i < WK_COUNTOF(settings); i++) {
-    const void *at = (const char *)s->o + settings[i].option;
-    WK_TRY(add_setting(s, settings[i].name, *(const char *const *)at));
-  }
+  const wk_target_setting *setting;
+  for (size_t i = 0; (setting = wk_setting_at(i)); i++) WK_TRY(add_setting(s, setting));
   return add_points(s);
 }
 

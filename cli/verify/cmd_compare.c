@@ -67,13 +67,13 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_run_job job;
   WK_TRY(check_model(path));
   const wk_target_args *t = &o->run.target;
-  const char *setting = o->passes    ? "--passes"
-                        : t->target  ? "--target"
-                        : t->cpu     ? "--cpu"
-                        : t->no_host ? "--no-host"
-                                     : wk_target_settings_given(t);
+  const char *setting = o->passes    ? "passes"
+                        : t->target  ? "target"
+                        : t->cpu     ? "cpu"
+                        : t->no_host ? "no-host"
+                                     : wk_settings_given(&t->settings);
   if (o->package && setting)
-    return wk_error(WK_USAGE, "--package has been compiled: %s is of no use with it", setting);
+    return wk_error(WK_USAGE, "--package has been compiled: --%s is of no use with it", setting);
   wk_sim_progress_line line = {.tenth = 0};
   wk_sim_choose_model(o->run.model, &line);
   on_eval.target = (wk_target_args){.target = WK_TARGET_EVAL};

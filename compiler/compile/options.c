@@ -17,7 +17,7 @@ const char *wk_compile_command_text(const wk_compile_options *o, wk_arena *a) {
   if (o->target.target) wk_str_printf(&b, " --target=%s", o->target.target);
   if (o->target.cpu) wk_str_printf(&b, " --cpu=%s", o->target.cpu);
   if (o->target.no_host) wk_str_add(&b, " --no-host");
-  wk_target_settings_text(&b, &o->target);
+  wk_settings_text(&b, &o->target.settings);
   if (o->convert) wk_str_printf(&b, " --convert=%s", o->convert);
   if (o->budget) wk_str_printf(&b, " --memory-budget=%s", o->budget);
   if (o->quantize) wk_str_printf(&b, " --quantize-random=%" PRId64, o->quantize);

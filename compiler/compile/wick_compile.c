@@ -18,6 +18,7 @@ struct wick_compiler {
   const void *data;        /* NULL: the model is in a file */
   size_t bytes;
   wk_compile_options o;
+  wk_option *rows;           /* options, with those of all targets */
   wick_compile_option shown; /* of wick_compiler_option */
   void (*end)(void *ctx, const char *why);
   void *ctx;
@@ -29,6 +30,7 @@ struct wick_compiler {
 
 static const wk_option options[] = {WK_COMPILE_OUTPUT_OPTIONS(wk_compile_options,),
                                     WK_COMPILE_TEXT_OPTIONS(wk_compile_options,), {0}};
+static const wk_command command = {.options = options};
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
@@ -82,6 +84,7 @@ static wick_compiler *compiler_new(const char *name) {
   if (!c) return NULL;
   c->arena = wk_arena_new();
   c->name = wk_arena_strdup(c->arena, name);
+  c->rows = wk_option_rows(options, true);
   return c;
 }
 
@@ -99,37 +102,45 @@ wick_compiler *wick_compiler_new_memory(const char *name, const void *data, size
   return c;
 }
 
-static const wk_option *option_at(size_t i) {
-  for (const wk_option *o = options; o->name || o->kind == WK_OPTION_GROUP; o++)
+static const wk_option *option_at(const wick_compiler *c, size_t i) {
+  for (const wk_option *o = c->rows; o->name || o->kind == WK_OPTION_GROUP; o++)
     if (o->kind != WK_OPTION_GROUP && i-- == 0) return o;
   return NULL;
 }
 
-static const wk_option *find_option(const char *name) {
+static const wk_option *find_option(const wick_compiler *c, const char *name) {
   const wk_option *o = NULL;
-  for (size_t i = 0; (o = option_at(i)) && strcmp(o->name, name) != 0;) i++;
+  for (size_t i = 0; (o = option_at(c, i)) && strcmp(o->name, name) != 0;) i++;
   return o;
 }
 
-static wk_status no_option(const char *name) {
+static wk_status no_option(const wick_compiler *c, const char *name) {
   WK_VEC(const char *) names = {0};
   const wk_option *o;
-  for (size_t i = 0; (o = option_at(i)); i++) wk_vec_push(&names, o->name);
+  for (size_t i = 0; (o = option_at(c, i)); i++) wk_vec_push(&names, o->name);
   const char *near = wk_nearest(name, names.data, names.n);
   wk_vec_free(&names);
   return near ? wk_error(WK_USAGE, "there is no option '%s'; did you mean '%s'?", name, near)
               : wk_error(WK_USAGE, "there is no option '%s'", name);
 }
 
+/* Their targets may have settings of their own. */
+static wk_status load_plugins(wick_compiler *c) {
+  WK_TRY(wk_plugins_load(&c->o.target.plugins));
+  free(c->rows);
+  c->rows = wk_option_rows(options, true);
+  return NULL;
+}
+
 static wk_status set(wick_compiler *c, const char *name, const char *value) {
-  const wk_option *o = find_option(name);
-  if (!o) return no_option(name);
+  const wk_option *o = find_option(c, name);
+  if (!o) return no_option(c, name);
   if (!value && o->kind != WK_OPTION_FLAG)
     return wk_error(WK_USAGE, "option '%s' needs a value: %s", name, o->arg);
   if (value && o->kind == WK_OPTION_FLAG)
     return wk_error(WK_USAGE, "option '%s' takes no value", name);
   WK_TRY(wk_option_store(o, wk_arena_strdup(c->arena, value ? value : ""), &c->o));
-  return strcmp(name, WK_PLUGIN_OPTION) ? NULL : wk_plugins_load(&c->o.target.plugins);
+  return strcmp(name, WK_PLUGIN_OPTION) ? NULL : load_plugins(c);
 }
 
 int wick_compiler_set(wick_compiler *c, const char *option, const char *value) {
@@ -137,7 +148,7 @@ int wick_compiler_set(wick_compiler *c, const char *option, const char *value) {
 }
 
 const wick_compile_option *wick_compiler_option(wick_compiler *c, size_t i) {
-  const wk_option *o = option_at(i);
+  const wk_option *o = option_at(c, i);
   if (!o) return NULL;
   c->shown = (wick_compile_option){sizeof c->shown, o->name, o->arg, o->help};
   return &c->shown;
@@ -251,11 +262,8 @@ int wick_compiler_run(wick_compiler *c) {
 
 void wick_compiler_free(wick_compiler *c) {
   if (!c) return;
-  wk_vec_free(&c->o.binding.bind);
-  wk_vec_free(&c->o.binding.shape);
-  wk_vec_free(&c->o.binding.length);
-  wk_vec_free(&c->o.binding.value);
-  wk_vec_free(&c->o.target.plugins);
+  wk_options_free(&command, &c->o);
+  free(c->rows);
   wk_vec_free(&c->messages);
   wk_vec_free(&c->outputs);
   wk_arena_free(c->arena);

@@ -41,6 +41,25 @@ static const char *missing_in(const wk_target *t) {
                         : NULL;
 }
 
+/* "opt-level": an option of commands. */
+static bool is_option(const char *s) {
+  bool fine = islower((unsigned char)*s) && strcmp(s, "help") != 0;
+  for (; *s; s++) fine &= islower((unsigned char)*s) || isdigit((unsigned char)*s) || *s == '-';
+  return fine;
+}
+
+static wk_status check_settings(const char *file, const wk_target *t) {
+  for (const wk_target_setting *s = t->settings; s && s->name; s++) {
+    if (!is_option(s->name))
+      return wk_error(WK_INPUT, "plugin %s: '%s' is no name for a setting; small letters, digits "
+                                "and - are, and help is an option already", file, s->name);
+    if (!s->arg || !s->values || !s->doc || !s->set)
+      return wk_error(WK_INPUT, "plugin %s: setting %s of target %s lacks %s", file, s->name,
+                      t->name, s->set ? "its texts" : "set");
+  }
+  return NULL;
+}
+
 static wk_status check_target(const char *file, const wk_target *t) {
   if (!t) return wk_error(WK_INPUT, "plugin %s: gives no target", file);
   if (!is_name(t->name))
@@ -53,7 +72,7 @@ static wk_status check_target(const char *file, const wk_target *t) {
   for (size_t i = 0; (other = wk_target_at(i)) && !taken; i++)
     taken = !strcmp(other->name, t->name);
   if (taken) return wk_error(WK_USAGE, "plugin %s: there is a target %s already", file, t->name);
-  return NULL;
+  return check_settings(file, t);
 }
 
 typedef const wk_target *(*target_fn)(void);

@@ -301,10 +301,10 @@ static wk_status compile_and_open(wk_runner *r, wk_module *m, const wk_runner_op
 
 wk_status wk_runner_of_module(wk_module *m, const wk_runner_options *o, wk_runner **out) {
   bool is_eval = wk_target_is_eval(&o->target);
-  const char *setting = is_eval ? wk_target_settings_given(&o->target) : NULL;
+  const char *setting = is_eval ? wk_settings_given(&o->target.settings) : NULL;
   if (setting) {
     wk_module_free(m);
-    return wk_error(WK_USAGE, "%s: the evaluator has no such setting", setting);
+    return wk_error(WK_USAGE, "--%s: the evaluator has no such setting", setting);
   }
   wk_runner *r = runner_new();
   if (is_eval) {

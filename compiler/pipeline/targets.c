@@ -107,77 +107,16 @@ static wk_status open_all(opening *o, char *text) {
   return has_host || o->a->no_host ? NULL : open_target(o, wk_target_host(), NULL);
 }
 
-/* ---- settings -------------------------------------------------------------------------------- */
-
-static const struct {
-  const char *option; /* with dashes; the setting is called so without them */
-  size_t offset;      /* in wk_target_args */
-  bool is_recorded;   /* the result depends on it */
-} settings[] = {{"--prefetch", offsetof(wk_target_args, prefetch), true},
-                {"--effort", offsetof(wk_target_args, effort), true},
-                {"--marks", offsetof(wk_target_args, marks), true},
-                {"--without", offsetof(wk_target_args, without), true},
-                {"--dram", offsetof(wk_target_args, dram), true},
-                {"--tune", offsetof(wk_target_args, tune), true},
-                {"--explain", offsetof(wk_target_args, explain), false}};
-
-static const char *value_of(const wk_target_args *a, size_t i) {
-  return *(const char *const *)(const void *)((const char *)a + settings[i].offset);
-}
-
-const char *wk_target_settings_given(const wk_target_args *a) {
-  for (size_t i = 0; i < WK_COUNTOF(settings); i++)
-    if (value_of(a, i)) return settings[i].option;
-  return NULL;
-}
-
-void wk_target_settings_text(wk_str *b, const wk_target_args *a) {
-  for (size_t i = 0; i < WK_COUNTOF(settings); i++)
-    if (settings[i].is_recorded && value_of(a, i))
-      wk_str_printf(b, " %s=%s", settings[i].option, value_of(a, i));
-}
-
-static bool has_setting(const wk_target *t, const char *name) {
-  for (const wk_target_setting *s = t->settings; s && s->name; s++)
-    if (!strcmp(s->name, name)) return true;
-  return false;
-}
-
-static wk_status no_setting(const opening *o, const char *option) {
-  const wk_target *t;
-  wk_status s = o->n == 1 ? wk_error(WK_USAGE, "%s: target %s has no such setting", option,
-                                     o->list[0]->target->name)
-                          : wk_error(WK_USAGE, "%s: no target has such a setting", option);
-  for (size_t i = 0; (t = wk_target_at(i)); i++)
-    if (has_setting(t, option + 2)) s = wk_status_note(s, "--target %s has it", t->name);
-  return s;
-}
-
-static wk_status set_all(const opening *o) {
-  for (size_t i = 0; i < WK_COUNTOF(settings); i++) {
-    const char *value = value_of(o->a, i), *option = settings[i].option;
-    size_t takers = 0;
-    for (size_t k = 0; value && k < o->n; k++) {
-      if (!has_setting(o->list[k]->target, option + 2)) continue;
-      WK_TRY(wk_status_place(o->list[k]->target->set(o->list[k], option + 2, value), option));
-      takers++;
-    }
-    if (value && !takers) return no_setting(o, option);
-  }
-  return NULL;
-}
-
 wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) {
   char *text = a->target ? wk_xstrdup(a->target) : NULL;
   size_t most = 2;
   for (const char *p = text; p && *p; p++) most += *p == ',';
   opening o = {.a = a, .list = wk_xcalloc(most, sizeof(wk_instance *))};
   wk_status s = open_all(&o, text);
-  if (!s) s = set_all(&o);
   free(text);
   *out = (wk_targets){o.list, o.n,
                       o.n && o.list[o.n - 1] && o.list[o.n - 1]->target == wk_target_host()};
-  return s;
+  return s ? s : wk_settings_apply(&a->settings, out);
 }
 
 void wk_targets_close(wk_targets *t) {

@@ -10,10 +10,14 @@ typedef struct {
   const char *target; /* NULL: the host alone */
   const char *cpu;    /* short for cpu:NAME */
   bool no_host;
-  /* NULL: as the targets have it */
-  const char *prefetch, *effort, *marks, *without, *dram, *explain, *tune;
+  wk_option_pairs settings; /* those that are not here are as the targets have them */
   wk_strings plugins;
 } wk_target_args;
+
+/* Settings as an initialiser: WK_SETTINGS({"effort", "2"}, {"marks", "yes"}). */
+#define WK_SETTINGS(...)                                                                           \
+  {(wk_option_pair[]){__VA_ARGS__}, sizeof((wk_option_pair[]){__VA_ARGS__}) /                      \
+   sizeof(wk_option_pair), 0}
 
 #define WK_PLUGIN_ROW(type, list)                                                                  \
   {WK_PLUGIN_OPTION, 0, "FILE.so", "load a target, or what runs the code of one; so does the "     \
@@ -30,20 +34,7 @@ typedef struct {
    "for cpu:NAME", .kind = WK_OPTION_STRING, .offset = offsetof(type, member.cpu)},                \
   {"no-host", 0, NULL, "refuse what the targets cannot run instead of leaving it to the host",     \
    .kind = WK_OPTION_FLAG, .offset = offsetof(type, member.no_host)},                              \
-  {"prefetch", 0, "MODE", "setting of a target ('wick targets'): when data is loaded for what "    \
-   "computes later", .kind = WK_OPTION_STRING, .offset = offsetof(type, member.prefetch)},         \
-  {"effort", 0, "N", "setting of a target: how long to search for a schedule ('wick targets')",   \
-   .kind = WK_OPTION_STRING, .offset = offsetof(type, member.effort)},                             \
-  {"marks", 0, "YES|NO", "setting of a target: time stamps behind groups of operators",          \
-   .kind = WK_OPTION_STRING, .offset = offsetof(type, member.marks)},                             \
-  {"without", 0, "IDEA,…", "setting of a target: what to leave out of its schedules, to see what " \
-   "that is worth ('wick targets')", .kind = WK_OPTION_STRING,                                     \
-   .offset = offsetof(type, member.without)},                                                      \
-  {"dram", 0, "KEY=VALUE,…", "setting of a target: change the machine's memory",                   \
-   .kind = WK_OPTION_STRING, .offset = offsetof(type, member.dram)},                               \
-  {"tune", 0, "[SECONDS]", "setting of a target: measure candidates on the device, for so long "   \
-   "at most, and take the fastest ('wick targets')", .kind = WK_OPTION_STRING,                     \
-   .offset = offsetof(type, member.tune)},                                                         \
+  {.kind = WK_OPTION_ROWS, .offset = offsetof(type, member.settings), .rows = wk_setting_row},     \
   WK_PLUGIN_ROW(type, member.plugins)
 
 /* The evaluator is no target but may stand in its place where models are run. */
@@ -63,11 +54,24 @@ void wk_targets_close(wk_targets *t);
 /* WK_UNSUPPORTED unless the code of all of them runs on this machine; a: what they were opened
  * with. */
 wk_status wk_targets_check_here(const wk_targets *t, const wk_target_args *a) WK_MUST_CHECK;
-/* The first setting that is given: "--effort"; NULL: none is. */
-const char *wk_target_settings_given(const wk_target_args *a);
-/* Those that decide what is compiled, as typed: " --effort=2". */
-void wk_target_settings_text(wk_str *b, const wk_target_args *a);
 /* "cpu:avx2", "accel:base,cpu:avx2" */
 char *wk_targets_text(const wk_targets *t, wk_arena *a);
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+/* Setting i of all targets, each name once, in the order of the targets; NULL past the last. */
+const wk_target_setting *wk_setting_at(size_t i);
+/* The first of that name; NULL: no target has it. */
+const wk_target_setting *wk_setting_find(const char *name);
+/* Rows of option tables: settings that decide what is compiled, and those that explain it. */
+bool wk_setting_row(size_t i, wk_option *out);
+bool wk_setting_explains_row(size_t i, wk_option *out);
+
+/* Gives every target those that it has; WK_USAGE: nobody has one, or a value is wrong. */
+wk_status wk_settings_apply(const wk_option_pairs *settings, const wk_targets *t) WK_MUST_CHECK;
+/* The first that is given: "effort"; NULL: none is. */
+const char *wk_settings_given(const wk_option_pairs *settings);
+/* Those that decide what is compiled, as typed: " --effort=2". */
+void wk_settings_text(wk_str *b, const wk_option_pairs *settings);
 
 #endif

@@ -164,6 +164,7 @@ static wk_status parse_text(const wk_option *o, const char *text, const char **o
 
 wk_status wk_option_store(const wk_option *o, const char *text, void *values) {
   void *at = (char *)values + o->offset;
+  const char *word;
   int ignored;
   switch (o->kind) {
     case WK_OPTION_FLAG: *(bool *)at = true; return NULL;
@@ -175,7 +176,12 @@ wk_status wk_option_store(const wk_option *o, const char *text, void *values) {
       if (o->choices) WK_TRY(parse_choice(o, text, &ignored));
       wk_vec_push((wk_strings *)at, text);
       return NULL;
-    case WK_OPTION_GROUP: break;
+    case WK_OPTION_PAIR:
+      WK_TRY(parse_text(o, text, &word));
+      wk_option_pairs_set(at, o->name, word);
+      return NULL;
+    case WK_OPTION_GROUP:
+    case WK_OPTION_ROWS: break;
   }
   return NULL;
 }
@@ -198,35 +204,68 @@ static wk_status handle(const wk_command *c, const getopt_tables *t, int code, c
   }
 }
 
-static wk_status parse_words(const wk_command *c, const getopt_tables *t, int argc, char **argv,
-                             void *values, wk_strings *positional, bool *help) {
+typedef struct {
+  wk_command c; /* with all its rows */
+  wk_option *rows;
+  getopt_tables t;
+  int argc;
+  char **argv; /* getopt may permute */
+} words;
+
+static words begin(const wk_command *c, int argc, char *const *argv) {
+  words w = {.c = *c, .rows = wk_option_rows(c->options, true), .argc = argc,
+             .argv = wk_xcalloc((size_t)argc + 1, sizeof *w.argv)};
+  w.c.options = w.rows;
+  w.t = make_tables(&w.c);
+  if (argc) memcpy(w.argv, argv, (size_t)argc * sizeof *w.argv);
   optind = 0; /* GNU: start afresh */
   opterr = 0;
+  return w;
+}
+
+static int next(words *w) {
+  return getopt_long(w->argc, w->argv, w->t.shorts.s, w->t.longs.data, NULL);
+}
+
+static void end(words *w) {
+  wk_vec_free(&w->t.longs);
+  wk_str_free(&w->t.shorts);
+  free(w->argv);
+  free(w->rows);
+}
+
+static wk_status parse_words(words *w, void *values, wk_strings *positional, bool *help) {
   for (;;) {
     int at = optind ? optind : 1;
-    int code = getopt_long(argc, argv, t->shorts.s, t->longs.data, NULL);
+    int code = next(w);
     if (code == -1) break;
-    if (code == HELP || (code == 'h' && !by_code(c, 'h'))) {
+    if (code == HELP || (code == 'h' && !by_code(&w->c, 'h'))) {
       *help = true;
       return NULL;
     }
     if (code == 1) wk_vec_push(positional, optarg);
-    else WK_TRY(handle(c, t, code, argv[at < argc ? at : argc - 1], values));
+    else WK_TRY(handle(&w->c, &w->t, code, w->argv[at < w->argc ? at : w->argc - 1], values));
   }
-  for (; optind < argc; optind++) wk_vec_push(positional, argv[optind]);
+  for (; optind < w->argc; optind++) wk_vec_push(positional, w->argv[optind]);
   return NULL;
+}
+
+void wk_options_find(const wk_command *c, int argc, char *const *argv, const char *name,
+                     wk_strings *out) {
+  words w = begin(c, argc, argv);
+  for (int code; (code = next(&w)) != -1;) {
+    const wk_option *o = by_code(&w.c, code);
+    if (o && !strcmp(o->name, name)) wk_vec_push(out, optarg);
+  }
+  end(&w);
 }
 
 wk_status wk_options_parse(const wk_command *c, int argc, char *const *argv, void *values,
                            wk_strings *positional, bool *help) {
   *help = false;
-  char **copy = wk_xcalloc((size_t)argc + 1, sizeof *copy); /* getopt may permute */
-  if (argc) memcpy(copy, argv, (size_t)argc * sizeof *copy);
-  getopt_tables t = make_tables(c);
-  wk_status s = parse_words(c, &t, argc, copy, values, positional, help);
-  wk_vec_free(&t.longs);
-  wk_str_free(&t.shorts);
-  free(copy);
+  words w = begin(c, argc, argv);
+  wk_status s = parse_words(&w, values, positional, help);
+  end(&w);
   if (s || *help) return s;
   if (positional->n < (size_t)c->min_args)
     return wk_error(WK_USAGE, "missing argument: %s", c->synopsis);

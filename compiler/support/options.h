@@ -24,6 +24,16 @@
 
 typedef WK_VEC(const char *) wk_strings; /* pointers into argv; wk_vec_free */
 
+/* Options as typed: what is called so, and its text. No name stands there twice. */
+typedef struct {
+  const char *name, *value; /* value NULL: as if it were not there */
+} wk_option_pair;
+typedef WK_VEC(wk_option_pair) wk_option_pairs; /* wk_vec_free */
+/* NULL: there is none. */
+const char *wk_option_pairs_get(const wk_option_pairs *p, const char *name);
+/* In the place of what was there; both texts stay the caller's. */
+void wk_option_pairs_set(wk_option_pairs *p, const char *name, const char *value);
+
 typedef enum {
   WK_OPTION_FLAG,   /* bool */
   WK_OPTION_STRING, /* const char *, into argv */
@@ -31,11 +41,16 @@ typedef enum {
   WK_OPTION_DOUBLE, /* double, finite */
   WK_OPTION_LIST,   /* wk_strings, one element per occurrence */
   WK_OPTION_CHOICE, /* int, index into choices */
-  WK_OPTION_GROUP   /* no option: `help` is the heading of the rows that follow */
+  WK_OPTION_PAIR,   /* wk_option_pairs, the option's own name with the last text; several options of
+                       a table may have one such list */
+  WK_OPTION_GROUP,  /* no option: `help` is the heading of the rows that follow */
+  WK_OPTION_ROWS    /* no option: `rows` gives the rows that stand here, all PAIR with this offset,
+                       but for those whose names the table has itself */
 } wk_option_kind;
 
 /* The last row of a table is {0}. */
-typedef struct {
+typedef struct wk_option wk_option;
+struct wk_option {
   const char *name; /* without the dashes */
   char short_name;  /* 0 = none */
   const char *arg;  /* name of the argument in texts; NULL for a flag. A name that contains FILE or
@@ -47,7 +62,15 @@ typedef struct {
   const char *const *choices; /* ends with NULL; required for CHOICE; checked for LIST as well */
   int64_t min, max;           /* for INT and DOUBLE; unbounded when both are 0 */
   void (*more)(wk_str *out);  /* adds to `help` what other tables know; NULL: nothing */
-} wk_option;
+  bool (*rows)(size_t i, wk_option *out); /* for ROWS: name, arg and help of row i; false: none */
+  bool is_unlisted;           /* of ROWS: they are taken, and texts leave them out */
+};
+
+/* The rows of a table (NULL: none) with those that ROWS stand for, to {0}; free(). all: unlisted
+ * ones, too. */
+wk_option *wk_option_rows(const wk_option *table, bool all);
+/* The table itself has a row of that name. */
+bool wk_option_has(const wk_option *table, const char *name);
 
 typedef struct {
   const char *name;        /* "compile" */
@@ -73,6 +96,12 @@ wk_status wk_options_parse(const wk_command *c, int argc, char *const *argv, voi
                            wk_strings *positional, bool *help) WK_MUST_CHECK;
 /* What parsing does for one option: `text` is borrowed, "" for a flag. Any thread. */
 wk_status wk_option_store(const wk_option *o, const char *text, void *values) WK_MUST_CHECK;
+/* Frees the lists in `values`. */
+void wk_options_free(const wk_command *c, void *values);
+/* Appends what the words give to the option `name`, whatever else is wrong with them: for what has
+ * to be known before they can be parsed. */
+void wk_options_find(const wk_command *c, int argc, char *const *argv, const char *name,
+                     wk_strings *out);
 /* The command of that name, or WK_USAGE with the nearest one. */
 wk_status wk_cli_find(const wk_cli *p, const char *name,
                           const wk_command **out) WK_MUST_CHECK;

@@ -9,10 +9,18 @@
 
 enum { WIDTH = 80, MAX_COLUMN = 28 };
 
-static const wk_option help_row = {"help", 'h', NULL, "show this text", WK_OPTION_FLAG, 0, NULL,
-                                   0, 0, NULL};
+static const wk_option help_row = {"help", 'h', NULL, "show this text", .kind = WK_OPTION_FLAG};
 
 static bool is_end(const wk_option *o) { return !o->name && o->kind != WK_OPTION_GROUP; }
+
+/* The command with the rows that texts list. */
+static wk_command listed(const wk_command *c) {
+  wk_command x = *c;
+  x.options = wk_option_rows(c->options, false);
+  return x;
+}
+
+static void free_listed(wk_command *c) { free((void *)(uintptr_t)c->options); }
 
 /* Row i of a command; after its own rows comes --help, then NULL. */
 static const wk_option *row(const wk_command *c, size_t i) {
@@ -105,6 +113,7 @@ static int help_column(const wk_command *c) {
 }
 
 void wk_options_help(FILE *f, const wk_cli *p, const wk_command *c) {
+  wk_command x = listed(c);
   fprintf(f, "Usage: %s %s [OPTION]... %s\n\n", p->name, c->name, c->synopsis);
   fputc(toupper((unsigned char)c->summary[0]), f);
   fprintf(f, "%s.\n", c->summary + 1);
@@ -112,9 +121,9 @@ void wk_options_help(FILE *f, const wk_cli *p, const wk_command *c) {
     fputc('\n', f);
     print_text(f, c->description);
   }
-  int column = help_column(c);
+  int column = help_column(&x);
   const wk_option *o;
-  for (size_t i = 0; (o = row(c, i)); i++) {
+  for (size_t i = 0; (o = row(&x, i)); i++) {
     bool group = o->kind == WK_OPTION_GROUP;
     if (group || i == 0) fprintf(f, "\n%s:\n", group ? o->help : "Options");
     if (group) continue;
@@ -127,6 +136,7 @@ void wk_options_help(FILE *f, const wk_cli *p, const wk_command *c) {
     free(left);
     free(right);
   }
+  free_listed(&x);
 }
 
 void wk_cli_help(FILE *f, const wk_cli *p) {
@@ -245,7 +255,9 @@ void wk_options_man(FILE *f, const wk_cli *p, const wk_command *c) {
     roff_text(f, c->description);
   }
   fputs(".SH OPTIONS\n", f);
-  roff_options(f, c);
+  wk_command x = listed(c);
+  roff_options(f, &x);
+  free_listed(&x);
   roff_exit_status(f, p);
   fprintf(f, ".SH SEE ALSO\n.BR %s (1)\n", p->name);
 }
@@ -268,6 +280,16 @@ void wk_cli_man(FILE *f, const wk_cli *p) {
 
 /* ---- bash completion ------------------------------------------------------------------------ */
 
+static void bash_words(FILE *f, const wk_command *c) {
+  wk_command x = listed(c);
+  const wk_option *o;
+  fprintf(f, "    %s) _wick_words '", c->name);
+  for (size_t k = 0; (o = row(&x, k)); k++)
+    if (o->kind != WK_OPTION_GROUP) fprintf(f, "--%s ", o->name);
+  fputs("' ;;\n", f);
+  free_listed(&x);
+}
+
 /* The case branches "command --option)" for the arguments of one option. */
 static void bash_argument(FILE *f, const wk_command *c, const wk_option *o) {
   if (o->arg[0] == '[') return; /* never a word of its own */
@@ -283,6 +305,14 @@ static void bash_argument(FILE *f, const wk_command *c, const wk_option *o) {
   }
 }
 
+static void bash_arguments(FILE *f, const wk_command *c) {
+  wk_command x = listed(c);
+  const wk_option *o;
+  for (size_t k = 0; (o = row(&x, k)); k++)
+    if (o->kind != WK_OPTION_GROUP && o->kind != WK_OPTION_FLAG) bash_argument(f, c, o);
+  free_listed(&x);
+}
+
 void wk_options_bash(FILE *f, const wk_cli *p) {
   fprintf(f, "# bash completion for %s; made from its option tables\n", p->name);
   fputs("_wick_words() { mapfile -t COMPREPLY < <(compgen -W \"$1\" -- \"$cur\"); }\n"
@@ -293,13 +323,7 @@ void wk_options_bash(FILE *f, const wk_cli *p) {
         "_wick_options() {\n"
         "  case \"$1\" in\n",
         f);
-  const wk_option *o;
-  for (size_t i = 0; p->commands[i]; i++) {
-    fprintf(f, "    %s) _wick_words '", p->commands[i]->name);
-    for (size_t k = 0; (o = row(p->commands[i], k)); k++)
-      if (o->kind != WK_OPTION_GROUP) fprintf(f, "--%s ", o->name);
-    fputs("' ;;\n", f);
-  }
+  for (size_t i = 0; p->commands[i]; i++) bash_words(f, p->commands[i]);
   fputs("  esac\n"
         "}\n"
         "_wick() {\n"
@@ -320,10 +344,7 @@ void wk_options_bash(FILE *f, const wk_cli *p) {
         "  fi\n"
         "  case \"${COMP_WORDS[1]} $prev\" in\n",
         f);
-  for (size_t i = 0; p->commands[i]; i++)
-    for (size_t k = 0; (o = row(p->commands[i], k)); k++)
-      if (o->kind != WK_OPTION_GROUP && o->kind != WK_OPTION_FLAG)
-        bash_argument(f, p->commands[i], o);
+  for (size_t i = 0; p->commands[i]; i++) bash_arguments(f, p->commands[i]);
   fprintf(f,
           "    *) if [[ $cur == -* ]]; then _wick_options \"${COMP_WORDS[1]}\"; "
           "else _wick_paths; fi ;;\n"

@@ -95,11 +95,19 @@ typedef struct {
                      const wk_emit_options *o, const char *path, wk_emit_result *result);
 } wk_target_output;
 
-/* What may be asked of a target beside its machine: `--NAME VALUE` of the commands that compile. */
+/* What may be asked of a target beside its machine: `--NAME VALUE` of the commands that compile. A
+ * command's own option of that name comes first; targets of which several have it all get it. */
 typedef struct {
-  const char *name;   /* "effort": one that the commands have (compiler/pipeline/targets.h) */
+  const char *name;   /* "effort": small letters, digits and dashes */
+  const char *arg;    /* what --help calls the value: "N". "IDEA,…": a list; "[N]": may be left out,
+                         and then the text is empty */
   const char *values; /* "0 to 3 (default 1)" */
-  const char *doc;
+  const char *help;   /* as --help says it; NULL: doc */
+  const char *doc;    /* as `wick targets` says it, behind the values */
+  /* Right after open, with the text as typed. WK_USAGE says which values there are. */
+  wk_status (*set)(wk_instance *t, const char *value);
+  bool explains;      /* it prints something that what is compiled does not depend on: for `wick
+                         compile` alone, and not recorded */
 } wk_target_setting;
 
 /* What computing costs, in picoseconds: enough to tell whether a part pays for its edges. */
@@ -132,9 +140,6 @@ struct wk_target {
   /* spec: the text behind the colon, NULL: the default. WK_USAGE when there is no such machine. */
   wk_status (*open)(const char *spec, wk_instance **out);
   void (*close)(wk_instance *t);
-  /* Right after open; name is one of settings. WK_USAGE says which values there are. NULL only
-   * without settings. */
-  wk_status (*set)(wk_instance *t, const char *name, const char *value);
   /* Rewrites a graph of integers into one that the target runs better and that has the same
    * results, before anything is cut: whoever else gets a piece of it runs that. out: zeros. NULL:
    * nothing. */

@@ -19,9 +19,7 @@ typedef struct {
   void *arena; /* of a context, which is a copy of what was loaded */
 } plainc;
 
-static wick_status probe(const wick_device_unit *unit, wick_error_detail *error) {
-  return WICK_OK;
-}
+static wick_status probe(const wick_device_unit *unit, wick_error_detail *error) { return WICK_OK; }
 
 static wick_status load(const wick_device_unit *unit, void **loaded, wick_error_detail *error) {
   plainc *u = calloc(1, sizeof *u);
@@ -56,14 +54,11 @@ static wick_status open_context(void *loaded, const uint32_t *parts, uint32_t co
   void *arena = aligned_alloc(WICK_PAGE, (bytes + WICK_PAGE - 1) / WICK_PAGE * WICK_PAGE);
   if (!c || !arena) return free(c), free(arena), WICK_NO_MEMORY;
   *c = *u;
-  c->arena = arena;
-  *context = c;
-  return WICK_OK;
+  return c->arena = arena, *context = c, WICK_OK;
 }
 
 static void close_context(void *context) {
-  free(((plainc *)context)->arena);
-  free(context);
+  free(((plainc *)context)->arena), free(context);
 }
 
 static wick_status run_step(void *context, const wick_device_job *job, uint32_t step,

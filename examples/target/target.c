@@ -9,6 +9,8 @@
 #include "compiler/package/program.h"
 #include "compiler/target/plugin.h"
 
+typedef struct { wk_instance base; int level; } plainc;
+
 static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
                      const char **reason) {
   *reason = wk_inst_c_refusal(g, n);
@@ -17,19 +19,18 @@ static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, 
 
 /* ---- code ------------------------------------------------------------------------------------ */
 
-static wk_status run_cc(const wk_str *source, wk_file *object) {
+static wk_status run_cc(const wk_str *source, int level, wk_file *object) {
   char path[] = "/tmp/plainc-XXXXXX", command[200];
   int fd = mkstemp(path);
   if (fd < 0) return wk_error(WK_IO, "%s: there is no room for an object", path);
-  snprintf(command, sizeof command, "${CC:-cc} -O1 -std=gnu11 -ffp-contract=off "
-           "-fno-strict-aliasing -fPIC -shared -x c - -o %s -lm", path);
+  snprintf(command, sizeof command, "${CC:-cc} -O%d -std=gnu11 -ffp-contract=off "
+           "-fno-strict-aliasing -fPIC -shared -x c - -o %s -lm", level, path);
   FILE *cc = popen(command, "w");
   bool is_whole = cc && fwrite(source->s, 1, source->n, cc) == source->n;
   wk_status s = cc && pclose(cc) == 0 && is_whole
                     ? wk_file_map(path, object)
                     : wk_error(WK_IO, "the C compiler did not compile what was generated");
-  close(fd), unlink(path);
-  return s;
+  return close(fd), unlink(path), s;
 }
 
 /* Steps are numbered through all parts; `code` of a part is the number of its first. */
@@ -56,12 +57,10 @@ static wk_status compile(const wk_instance *t, const wk_target_part *parts, size
     first += part.n_steps;
   }
   wk_str_add(&source, "}\nreturn bad;\n}\n");
-  if (!s) s = run_cc(&source, &object);
+  if (!s) s = run_cc(&source, ((const plainc *)t)->level, &object);
   wk_package_add_section(pkg, unit, "object", WICK_ALIGN,
                          wk_package_keep(pkg, object.data, object.size), object.size);
-  wk_file_unmap(&object);
-  wk_str_free(&source);
-  wk_arena_free(a);
+  wk_file_unmap(&object), wk_str_free(&source), wk_arena_free(a);
   return s;
 }
 
@@ -70,14 +69,24 @@ static wk_status compile(const wk_instance *t, const wk_target_part *parts, size
 static wk_status open_machine(const char *spec, wk_instance **out);
 static void close_machine(wk_instance *t) { free(t); }
 
+static wk_status set_level(wk_instance *t, const char *value) {
+  if (*value < '0' || *value > '3' || value[1])
+    return wk_error(WK_USAGE, "must be 0, 1, 2 or 3, not '%s'", value);
+  return ((plainc *)t)->level = *value - '0', NULL;
+}
+
+static const wk_target_setting settings[] = {
+    {.name = "cc-level", .arg = "N", .values = "0 to 3 (default 1)", .set = set_level,
+     .doc = "how much the C compiler optimises"}, {0}};
+
 static const wk_target target = {
-    .name = "plainc", .doc = "plain loops in C, compiled by cc", .open = open_machine,
-    .close = close_machine, .supports = supports, .compile = compile};
+    .name = "plainc", .doc = "plain loops in C, compiled by cc", .settings = settings,
+    .open = open_machine, .close = close_machine, .supports = supports, .compile = compile};
 
 static wk_status open_machine(const char *spec, wk_instance **out) {
-  *out = wk_xcalloc(1, sizeof **out);
-  **out = (wk_instance){.target = &target, .is_here = true};
-  return NULL;
+  plainc *t = wk_xcalloc(1, sizeof *t);
+  *t = (plainc){.base = {.target = &target, .is_here = true}, .level = 1};
+  return *out = &t->base, NULL;
 }
 
 WK_TARGET_PLUGIN(target)

@@ -31,10 +31,9 @@ static void close_device(wk_instance *t) { free(t); }
 
 enum { TUNE_SECONDS = 60 };
 
-static wk_status set(wk_instance *t, const char *name, const char *value) {
+static wk_status set_tune(wk_instance *t, const char *value) {
   wk_opencl *d = (wk_opencl *)t;
   char *end;
-  (void)name;
   d->tune_seconds = *value ? strtod(value, &end) : TUNE_SECONDS;
   if (*value && (*end || !(d->tune_seconds >= 0 && d->tune_seconds <= 1e6)))
     return wk_error(WK_USAGE, "'%s' is no number of seconds", value);
@@ -44,8 +43,11 @@ static wk_status set(wk_instance *t, const char *name, const char *value) {
 }
 
 static const wk_target_setting settings[] = {
-    {"tune", "SECONDS (60 where none are given)", "choose the sizes of tiles by measuring some on "
-     "the device, for so long at most; what was measured is kept in the cache"},
+    {"tune", "[SECONDS]", "SECONDS (60 where none are given)",
+     "setting of a target: measure candidates on the device, for so long at most, and take the "
+     "fastest ('wick targets')",
+     "choose the sizes of tiles by measuring some on the device, for so long at most; what was "
+     "measured is kept in the cache", set_tune, false},
     {0}};
 
 /* ---- what follows from the device ------------------------------------------------------------ */
@@ -160,7 +162,6 @@ const wk_target wk_target_opencl = {
     .settings = settings,
     .open = open_device,
     .close = close_device,
-    .set = set,
     .supports = supports,
     .covers = covers,
     .fuses = fuses,

@@ -64,6 +64,41 @@ refuses 'an index outside its axis' 3 \
   'cannot handle: Gather_3 \(gather, step 0 of [0-9]+\): an index is outside its axis$' \
   "$wick" run "$net/model.onnx" "${target[@]}" --input ids=ids.npy
 
+# ---- its setting: by name, wherever it stands
+cat >level <<'SH'
+#!/bin/sh
+echo "$1" >>levels
+exec cc "$@"
+SH
+chmod +x level
+setting=(env CC=./level "$wick")
+check 'as the target has it' "${setting[@]}" compile ds_cnn.onnx "${target[@]}" -o plain.wick
+check 'a setting' "${setting[@]}" compile ds_cnn.onnx "${target[@]}" --cc-level 3 -o level.wick
+check 'before its plugin' "${setting[@]}" run --cc-level=2 ds_cnn.onnx "${target[@]}"
+check 'shortened' "${setting[@]}" compile ds_cnn.onnx --cc 0 "${target[@]}" -o none.wick
+check 'by the environment' env WICK_PLUGINS=out/plainc.so:out/plainc_device.so \
+  "${setting[@]}" test "$tests/nets/float/cnn" --target plainc --cc-level 3
+gives 'they reach the plugin' '^-O1 -O3 -O2 -O0 -O3 $' bash -c "tr '\n' ' ' <levels"
+gives 'the package records it' 'target=plainc --cc-level=3$' "$wick" inspect level.wick
+refuses 'a value that it has not' 2 "^wick: --cc-level: must be 0, 1, 2 or 3, not 'high'\$" \
+  "$wick" compile ds_cnn.onnx "${target[@]}" --cc-level high
+refuses 'no value' 2 "^wick: option '--cc-level' needs an argument: N\$" \
+  "$wick" compile ds_cnn.onnx "${target[@]}" --cc-level
+refuses 'another target' 2 \
+  '^wick: --cc-level: target cpu has no such setting \(--target plainc has it\)$' \
+  "$wick" compile ds_cnn.onnx "${plugins[@]}" --cc-level 3
+refuses 'without the plugin' 2 "^wick: unknown option '--cc-level'" \
+  "$wick" compile ds_cnn.onnx --cc-level 3
+gives 'it is listed' '^--cc-level +plainc +0 to 3 \(default 1\) +how much the C compiler ' \
+  "$wick" targets "${plugins[@]}"
+gives 'in the help' '^ +--cc-level=N +how much the C compiler optimises$' \
+  "$wick" compile "${plugins[@]}" --help
+for text in 'help compile' 'man compile' 'completion bash'; do
+  gives "in $text" 'cc.*level' env WICK_PLUGINS=out/plainc.so "$wick" $text
+done
+gives 'help without a plugin that is not there' '^Usage: ' \
+  env WICK_PLUGINS=none.so "$wick" compile --help
+
 compile_plugin() { # FILE.c
   check "compile $1" ${CC:-cc} -w -D_GNU_SOURCE -I prefix/include/wick -fPIC -shared "$1" \
     -o "${1%.c}.so"

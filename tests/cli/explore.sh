@@ -32,6 +32,10 @@ gives 'a search' \
   explore "$cnn" --space small.cfg -o a --confirm 0
 gives 'the same again' '; 0 points computed now$' \
   "$wick" explore "$cnn" --space small.cfg -o a --confirm 0
+gives 'with a setting all is new' '; [1-9][0-9]* points computed now$' \
+  "$wick" explore "$cnn" --space small.cfg -o a --confirm 0 --without residency
+gives 'without it nothing' '; 0 points computed now$' \
+  "$wick" explore "$cnn" --space small.cfg -o a --confirm 0
 gives 'rungs' '^\[10, 8, 8\]$' figures a '[r["machines"] for r in d["rungs"]]'
 gives 'nobody on the front is beaten' '^True$' figures a 'all(not any(
   x["times"] <= y["times"] and x["area"] <= y["area"] and x is not y for x in d["tried"]
@@ -133,6 +137,8 @@ refuses 'a limit twice' 2 'area is limited twice$' \
   "$wick" explore "$cnn" --space small.cfg --limit area=1 --limit area=2 -o f
 refuses 'an effort that is none' 2 "^wick: --effort: " "$wick" explore "$cnn" --space small.cfg \
   --effort 9 -o f
+refuses 'a setting that is none' 2 "^wick: --marks: must be yes or no, not 'perhaps'\$" \
+  "$wick" explore "$cnn" --space small.cfg --marks perhaps -o f
 refuses 'no space' 2 '^wick: which machines\? \(--space FILE\)$' "$wick" explore "$cnn" -o f
 refuses 'a space that is not there' 5 '^wick: none.cfg: cannot open' \
   "$wick" explore "$cnn" --space none.cfg -o f

@@ -47,7 +47,20 @@ static wk_status compile(const wk_instance *t, const wk_target_part *parts, size
   (void)t, (void)parts, (void)n, (void)o, (void)pkg, (void)row, (void)result;
   return NULL;
 }
+static wk_status set(wk_instance *t, const char *value) {
+  (void)t;
+  return *value == 'y' ? NULL : wk_error(WK_USAGE, "is y, not '%s'", value);
+}
+#ifndef SETTING
+#define SETTING "idle-time", "Y"
+#endif
+#ifndef SET
+#define SET set
+#endif
+static const wk_target_setting settings[] = {
+    {SETTING, .values = "y", .doc = "does nothing", .set = SET}, {0}};
 static const wk_target target = {.name = NAME, .doc = "takes nothing", .passes = passes,
+                                 .settings = settings,
                                  .open = open_idle, .close = close_idle, .supports = supports,
                                  .compile = COMPILE};
 #ifdef DEVICE
@@ -81,6 +94,15 @@ gives 'by the environment' '^idle ' env WICK_PLUGINS=idle.so "$wick" targets
 gives 'two' 'idle second cpu $' bash -c \
   "WICK_PLUGINS=./idle.so:second.so '$wick' targets | sed '1d;/^$/,\$d;s/ .*//' | tr '\n' ' '"
 gives 'the same file twice' '^idle ' env WICK_PLUGINS=idle.so "$wick" targets --plugin ./idle.so
+gives 'two that have a setting' '^target +idle,second,cpu' "$wick" compile relu.onnx \
+  --plugin idle.so --plugin second.so --target idle,second --idle-time y
+gives 'its option is there once' '^1$' bash -c \
+  "'$wick' run --plugin idle.so --plugin second.so --help | grep -c -e --idle-time"
+refuses 'its plugin is not there' 5 '^wick: plugin none.so: No such file' \
+  "$wick" compile relu.onnx --plugin none.so --target idle --idle-time y
+plugin input.so '-DNAME="input"' '-DSETTING="output","FILE"'
+check "a command's own option of that name" "$wick" compile relu.onnx --plugin input.so -q \
+  --target input --output relu2.wick
 gives 'reasons' 'max|map on cpu, not idle: it is idle' \
   "$wick" compile relu.onnx --plugin idle.so --target idle --print-parts
 gives 'the target is known' '^target +idle,cpu' \
@@ -129,6 +151,17 @@ refuses 'a target without code' 3 'bad.so: target idle lacks compile$' \
   "$wick" targets --plugin bad.so
 plugin bad.so '-DTARGET=*(wk_target *)0'
 refuses 'no target' 3 'bad.so: gives no target$' "$wick" targets --plugin bad.so
+for name in 'a b' A '' help; do
+  plugin bad.so "-DSETTING=\"$name\",\"Y\""
+  refuses "setting '$name'" 3 "bad.so: '$name' is no name for a setting" \
+    "$wick" targets --plugin bad.so
+done
+plugin bad.so -DSET=NULL
+refuses 'a setting without a setter' 3 'bad.so: setting idle-time of target idle lacks set$' \
+  "$wick" targets --plugin bad.so
+plugin bad.so '-DSETTING="idle-time",NULL'
+refuses 'a setting without texts' 3 'setting idle-time of target idle lacks its texts$' \
+  "$wick" targets --plugin bad.so
 for name in cpu eval idle; do
   plugin bad.so "-DNAME=\"$name\""
   refuses "another $name" 2 "bad.so: there is a target $name already" \

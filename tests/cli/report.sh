@@ -110,7 +110,15 @@ gives 'a table of them' '^double +[0-9,]+ ' "$wick" sim "$net" --model timing --
 gives 'another machine' '^machine +tiny' "$wick" sim "$net" --machine tiny --model timing
 gives 'a float model' '^machine +base' "$wick" sim "$root/tests/nets/float/cnn/model.onnx" \
   --quantize-random 1 --model timing
-for option in --with-modes --effort=2 --prefetch=off --quantize-random=1 --bind=n=1; do
+check 'whatever the target has' "$wick" sim "$net" --model timing --marks yes --without fusion \
+  --json sim.json
+check 'compiled so' "$wick" compile "$net" --target accel --marks yes --without fusion -q -o m.wick
+check 'its package' "$wick" sim m.wick --model timing --json package.json
+gives 'is the same' '^True True$' python3 -c 'import json
+a, b = (json.load(open(f))["parts"][0] for f in ("sim.json", "package.json"))
+print(len(a["marks"]) > 1, (a["cycles"], a["marks"]) == (b["cycles"], b["marks"]))'
+for option in --with-modes --effort=2 --prefetch=off --without=fusion --quantize-random=1 \
+              --bind=n=1; do
   refuses "a package with $option" 2 "net.wick: ${option%%=*} is for models; this is a package$" \
     "$wick" sim net.wick --model timing $option
 done

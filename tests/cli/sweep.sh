@@ -89,6 +89,12 @@ gives 'with their cycles' '^True True$' python3 -c 'import csv, json
 rows = {r["without"]: int(r["cycles"]) for r in csv.DictReader(open("i/points.csv"))}
 print(*(json.load(open(f))["cycles"] == rows[k] for f, k in
         (("whole.json", "none"), ("less.json", "fusion+early-issue"))))'
+gives 'whatever the target has' '^4 points, 0 failed; 4 computed now$' "$wick" sweep "$cnn" -o m \
+  --marks no,yes --dram none,latency=90+bytes=4
+gives 'axes in its order' '^model,marks,dram,key,' cat m/points.csv
+gives 'marks take cycles' '^True$' python3 -c 'import csv
+n = {(r["marks"], r["dram"]): int(r["cycles"]) for r in csv.DictReader(open("m/points.csv"))}
+print(n["yes", "none"] > n["no", "none"])'
 gives 'what if' '^1 point, 0 failed; 1 computed now$' "$wick" sweep "$cnn" -o w --what-if \
   --set dram_latency=500
 check 'columns of it' grep -q ,what_if_latency, w/points.csv
@@ -135,6 +141,11 @@ refuses 'a setting that is none' 2 "^wick: --prefetch: there are .*, not 'on'$" 
   "$cnn" -o b --prefetch auto,on
 refuses 'an idea that is none' 2 "^wick: --without: there are .*, not 'none'$" "$wick" sweep \
   "$cnn" -o b --without fusion+none
+refuses 'a setting of another target' 2 \
+  '^wick: --tune: target accel has no such setting \(--target opencl has it\)$' \
+  "$wick" sweep "$cnn" -o b --tune=3
+refuses 'what explains one model' 2 "^wick: unknown option '--explain'" "$wick" sweep "$cnn" -o b \
+  --explain Conv_0
 refuses 'no space' 2 '^wick: the space is empty: ' "$wick" sweep "$cnn" -o b
 refuses 'nothing to run faster' 2 '^wick: --what-if is by the timing model alone$' \
   "$wick" sweep "$cnn" -o b --set array=8 --model rtl --what-if

@@ -60,8 +60,7 @@ static inline wk_status run_words(const wk_cmd *c, char *const *words, wk_str *o
   wk_status s = wk_options_parse(&c->command, n, (char **)words, values, &args, &wants_help);
   if (!s) s = c->run(values, &args);
   capture_end(&printed, out);
-  for (const wk_option *o = c->command.options; o && (o->name || o->kind == WK_OPTION_GROUP); o++)
-    if (o->kind == WK_OPTION_LIST) wk_vec_free((wk_strings *)((char *)values + o->offset));
+  wk_options_free(&c->command, values);
   wk_vec_free(&args);
   free(values);
   return s;

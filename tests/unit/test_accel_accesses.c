@@ -289,7 +289,8 @@ static void compare_network(int number) {
   assert_null(wk_machine_read(name, &machine));
   snprintf(spec, sizeof spec, "accel:%s", name);
   wk_module *m = module_of(number);
-  const wk_target_args args = {.target = spec, .cpu = "avx2", .effort = "0"};
+  const wk_target_args args = {.target = spec, .cpu = "avx2",
+                               .settings = WK_SETTINGS({"effort", "0"})};
   wk_status s = wk_targets_open(&args, &t);
   if (!s) s = wk_pipeline_run(m, &(wk_pipeline_options){.targets = &t}, &report, &parts);
   if (s) fail_msg("network %d: %s", number, s->message);

@@ -94,7 +94,7 @@ static const accel_case cases[] = {
      "  %a = slice(%x) {starts=[0,16,0,0], sizes=[2,15,25,25], steps=[1,1,1,1]} : u8[2,15,25,25]\n"
      "  %y = concat(%a, %x, %a) {axis=1} : u8[2,62,25,25]\n"
      "  output %y\n}\n"},
-    {"windows behind the image", {.target = "accel:wide", .effort = "2"},
+    {"windows behind the image", {.target = "accel:wide", .settings = WK_SETTINGS({"effort", "2"})},
      "graph @main(%x: i8[2,4,8,8]) {\n"
      "  %w = constant i8[4,1,1,1] {52, 55, 25, 119}\n"
      "  %y = conv(%x, %w) {strides=[1,1], pads=[0,1,3,0], dilations=[1,1], group=4, epilogue=\"" SUM

@@ -305,7 +305,8 @@ static void compile(int seed, row out[WK_PREFETCH_COUNT], checksums *sum) {
   wk_pipeline_report report = {0};
   machine_of(seed, &machine, spec);
   wk_module *m = module_of(seed);
-  const wk_target_args args = {.target = spec, .cpu = "avx2", .effort = "0"};
+  const wk_target_args args = {.target = spec, .cpu = "avx2",
+                               .settings = WK_SETTINGS({"effort", "0"})};
   wk_status s = wk_targets_open(&args, &t);
   if (s) fail_msg("network %d: %s", seed, s->message);
   s = wk_pipeline_run(m, &(wk_pipeline_options){.targets = &t}, &report, &parts);

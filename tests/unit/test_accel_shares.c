@@ -178,8 +178,9 @@ static void random_networks(void **state) {
     assert_true(random_machine_write(&machine, machine_file));
     snprintf(what, sizeof what, "seed %d", (int)seed);
     snprintf(target, sizeof target, "accel:%s", machine_file);
-    compile_and_run(what, m, &(wk_target_args){.target = target, .prefetch = modes[seed % 5],
-                                               .marks = seed % 4 ? NULL : "yes"});
+    compile_and_run(what, m, &(wk_target_args){
+        .target = target, .settings = WK_SETTINGS({"prefetch", modes[seed % 5]},
+                                                  {"marks", seed % 4 ? NULL : "yes"})});
   }
   print_message("%lld runs, %lld layers, %lld with hidden cycles\n", (long long)runs_seen,
                 (long long)layers_seen, (long long)hidden_seen);

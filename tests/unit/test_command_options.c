@@ -21,6 +21,9 @@ static const wk_cmd *const cmds[] = {
 #undef WK_COMMAND_X
 };
 
+/* Of each command those that its texts list. */
+static wk_option *rows[WK_COUNTOF(cmds)];
+
 /* "COMMAND --OPTION -S: what it takes; the default" */
 static const char *const expected[] = {
 #include "tests/unit/command_options.def"
@@ -36,8 +39,7 @@ static void *parsed(const wk_cmd *c, int n, char *const *words, wk_str *said) {
   for (int i = 0; i < n; i++) argv[i + 1] = words[i];
   if (c->defaults) memcpy(values, c->defaults, c->size);
   wk_status s = wk_options_parse(&c->command, n + 1, argv, values, &args, &help);
-  for (const wk_option *o = c->command.options; o && (o->name || o->kind == WK_OPTION_GROUP); o++)
-    if (o->kind == WK_OPTION_LIST) wk_vec_free((wk_strings *)((char *)values + o->offset));
+  wk_options_free(&c->command, values);
   wk_vec_free(&args);
   if (!s) return values;
   wk_str_add(said, s->message);
@@ -97,7 +99,8 @@ static wk_str text_of(const wk_cmd *c, const wk_option *o) {
   wk_str_add(&b, ":");
   switch (o->kind) {
     case WK_OPTION_FLAG: wk_str_add(&b, " flag"); break;
-    case WK_OPTION_STRING: wk_str_add(&b, " text"); break;
+    case WK_OPTION_STRING:
+    case WK_OPTION_PAIR: wk_str_add(&b, " text"); break;
     case WK_OPTION_INT:
     case WK_OPTION_DOUBLE: add_number(&b, c, o); break;
     default: add_choices(&b, c, o); break;
@@ -108,8 +111,8 @@ static wk_str text_of(const wk_cmd *c, const wk_option *o) {
 #define EACH_OPTION(c, o)                                                                  \
   for (size_t command_ = 0; command_ < WK_COUNTOF(cmds); command_++)                       \
     for (const wk_cmd *c = cmds[command_]; c; c = NULL)                                    \
-      for (const wk_option *o = c->command.options;                                        \
-           o && (o->name || o->kind == WK_OPTION_GROUP); o++)                              \
+      for (const wk_option *o = rows[command_];                                            \
+           o->name || o->kind == WK_OPTION_GROUP; o++)                                     \
         if (o->kind != WK_OPTION_GROUP)
 
 static void options_take_what_they_took(void **state) {
@@ -170,20 +173,23 @@ static void help_says_what_the_default_is(void **state) {
   assert_true(n >= 20);
 }
 
-/* No two of a command fill the same place, or have the same letter; all lie within the struct. */
+/* No two of a command fill the same place, but for those by name, or have the same letter; all lie
+ * within the struct. */
 static void each_option_has_its_place(void **state) {
   (void)state;
   static const size_t sizes[] = {
       [WK_OPTION_FLAG] = sizeof(bool), [WK_OPTION_STRING] = sizeof(char *),
       [WK_OPTION_INT] = sizeof(int64_t), [WK_OPTION_DOUBLE] = sizeof(double),
-      [WK_OPTION_LIST] = sizeof(wk_strings), [WK_OPTION_CHOICE] = sizeof(int)};
+      [WK_OPTION_LIST] = sizeof(wk_strings), [WK_OPTION_CHOICE] = sizeof(int),
+      [WK_OPTION_PAIR] = sizeof(wk_option_pairs)};
   EACH_OPTION(c, o) {
     assert_true(o->offset + sizes[o->kind] <= c->size);
     assert_true(!o->short_name || (o->short_name >= 'a' && o->short_name <= 'z'));
-    for (const wk_option *p = c->command.options; p != o; p++) {
+    for (const wk_option *p = rows[command_]; p != o; p++) {
       if (p->kind == WK_OPTION_GROUP) continue;
       bool apart = p->offset + sizes[p->kind] <= o->offset ||
-                   o->offset + sizes[o->kind] <= p->offset;
+                   o->offset + sizes[o->kind] <= p->offset ||
+                   (p->kind == WK_OPTION_PAIR && o->kind == WK_OPTION_PAIR);
       if (!apart || (o->short_name && o->short_name == p->short_name) || !strcmp(o->name, p->name))
         fail_msg("%s: --%s and --%s", c->command.name, p->name, o->name);
     }
@@ -237,6 +243,10 @@ int main(int argc, char **argv) {
       cmocka_unit_test(each_option_has_its_place),
       cmocka_unit_test(arguments_are_as_many_as_the_synopsis_says),
   };
-  if (argc > 1 && !strcmp(argv[1], "rows")) return print_rows();
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  for (size_t i = 0; i < WK_COUNTOF(cmds); i++)
+    rows[i] = wk_option_rows(cmds[i]->command.options, false);
+  int failed = argc > 1 && !strcmp(argv[1], "rows") ? print_rows()
+                                                    : cmocka_run_group_tests(tests, NULL, NULL);
+  for (size_t i = 0; i < WK_COUNTOF(cmds); i++) free(rows[i]);
+  return failed;
 }

@@ -124,7 +124,8 @@ static void put_rows(const search *x, wk_explore *e, const char **values, const 
     for (size_t k = 0; k < e->sweep.models.n; k++)
       wk_sweep_add(&e->sweep, &(wk_sweep_point){.model = &e->sweep.models.data[k],
                                                 .values = values, .machine = *m,
-                                                .settings = {.effort = stages[s].effort},
+                                                .settings = WK_SETTINGS(
+                                                    {"effort", stages[s].effort}),
                                                 .kind = stages[s].kind});
   assert_null(wk_sweep_prepare(&e->sweep));
   for (size_t i = 0; i < e->sweep.points.n; i++) {

@@ -21,20 +21,25 @@ static const char *const emits[] = {"package", "bundle", "llvm-ir", NULL};
 #define AT(field) offsetof(values, field)
 static const wk_option compile_options[] = {
     {.kind = WK_OPTION_GROUP, .help = "Output"},
-    {"output", 'o', "FILE", "write the result to FILE", WK_OPTION_STRING, AT(output), NULL, 0, 0,
-     NULL},
-    {"emit", 0, "WHAT", "what to write", WK_OPTION_CHOICE, AT(emit), emits, 0, 0, NULL},
+    {"output", 'o', "FILE", "write the result to FILE",
+     .kind = WK_OPTION_STRING, .offset = AT(output)},
+    {"emit", 0, "WHAT", "what to write",
+     .kind = WK_OPTION_CHOICE, .offset = AT(emit), .choices = emits},
     {.kind = WK_OPTION_GROUP, .help = "Machine"},
     {"target", 't', "NAME", "compile for this machine; the names are those that 'wick ops' prints "
-     "in its first line, and more words make this text long enough to wrap", WK_OPTION_STRING,
-     AT(target), NULL, 0, 0, NULL},
-    {"threads", 'j', "N", "worker threads", WK_OPTION_INT, AT(threads), NULL, 1, 1024, NULL},
-    {"seed", 0, "N", "seed", WK_OPTION_INT, AT(seed), NULL, 0, 0, NULL},
-    {"repeat", 0, "N", "runs", WK_OPTION_INT, AT(repeat), NULL, 1, INT64_MAX, NULL},
-    {"rtol", 0, "R", "relative tolerance", WK_OPTION_DOUBLE, AT(rtol), NULL, 0, INT64_MAX, NULL},
-    {"profile", 'p', NULL, "print a table", WK_OPTION_FLAG, AT(profile), NULL, 0, 0, NULL},
-    {"bind", 'b', "SYMBOL=N", "fix a dimension", WK_OPTION_LIST, AT(bind), NULL, 0, 0, NULL},
-    {"kind-with-a-long-name", 0, "WHAT", "kinds", WK_OPTION_LIST, AT(kinds), emits, 0, 0, NULL},
+     "in its first line, and more words make this text long enough to wrap",
+     .kind = WK_OPTION_STRING, .offset = AT(target)},
+    {"threads", 'j', "N", "worker threads",
+     .kind = WK_OPTION_INT, .offset = AT(threads), .min = 1, .max = 1024},
+    {"seed", 0, "N", "seed", .kind = WK_OPTION_INT, .offset = AT(seed)},
+    {"repeat", 0, "N", "runs",
+     .kind = WK_OPTION_INT, .offset = AT(repeat), .min = 1, .max = INT64_MAX},
+    {"rtol", 0, "R", "relative tolerance",
+     .kind = WK_OPTION_DOUBLE, .offset = AT(rtol), .min = 0, .max = INT64_MAX},
+    {"profile", 'p', NULL, "print a table", .kind = WK_OPTION_FLAG, .offset = AT(profile)},
+    {"bind", 'b', "SYMBOL=N", "fix a dimension", .kind = WK_OPTION_LIST, .offset = AT(bind)},
+    {"kind-with-a-long-name", 0, "WHAT", "kinds",
+     .kind = WK_OPTION_LIST, .offset = AT(kinds), .choices = emits},
     {0}};
 static const wk_command compile = {
     "compile", "MODEL.onnx", "compile a model",
@@ -221,9 +226,9 @@ static void numbers_have_bounds(void **state) {
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
     bool is_int = cases[i].kind == WK_OPTION_INT, help;
     const wk_option options[] = {
-        {"n", 'n', "N", "a number", cases[i].kind,
-         is_int ? offsetof(numbers, whole) : offsetof(numbers, real), NULL, cases[i].min,
-         cases[i].max, NULL},
+        {"n", 'n', "N", "a number", .kind = cases[i].kind,
+         .offset = is_int ? offsetof(numbers, whole) : offsetof(numbers, real),
+         .min = cases[i].min, .max = cases[i].max},
         {0}};
     const wk_command c = {"do", "", "does it", NULL, options, 0, 0};
     numbers v = {-77, -77};
@@ -475,6 +480,102 @@ static void completes_in_bash(void **state) {
   free(script);
 }
 
+/* ---- rows from elsewhere --------------------------------------------------------------------- */
+
+typedef struct {
+  wk_option_pairs list, other;
+  wk_strings files;
+} named;
+
+static bool colour_row(size_t i, wk_option *out) {
+  static const char *const names[] = {"red", "green", "blue"}, *const args[] = {"N", "[N]", "FILE"};
+  if (i == WK_COUNTOF(names)) return false;
+  out->name = names[i];
+  out->arg = args[i];
+  out->help = "how much of it";
+  return true;
+}
+
+static bool hidden_row(size_t i, wk_option *out) {
+  if (i) return false;
+  out->name = "ultraviolet";
+  out->arg = "N";
+  out->help = "cannot be seen";
+  return true;
+}
+
+static const wk_option named_options[] = {
+    {.kind = WK_OPTION_ROWS, .offset = offsetof(named, list), .rows = colour_row},
+    {"red", 0, "SHADE", "its own", .kind = WK_OPTION_PAIR, .offset = offsetof(named, list)},
+    {.kind = WK_OPTION_ROWS, .offset = offsetof(named, other), .rows = hidden_row,
+     .is_unlisted = true},
+    {"file", 'f', "FILE", "files", .kind = WK_OPTION_LIST, .offset = offsetof(named, files)},
+    {0}};
+static const wk_command paint = {"paint", "", "paints", NULL, named_options, 0, 1};
+
+/* What the words are parsed to: "red=1 …; ultraviolet=…", or what is said of them. */
+static void paint_is(const char *want, int argc, char *const *argv) {
+  named v = {0};
+  wk_strings args = {0};
+  wk_str b = {0};
+  bool help;
+  wk_status s = wk_options_parse(&paint, argc, argv, &v, &args, &help);
+  for (size_t i = 0; i < v.list.n; i++)
+    wk_str_printf(&b, "%s=%s ", v.list.data[i].name, v.list.data[i].value);
+  for (size_t i = 0; i < v.other.n; i++)
+    wk_str_printf(&b, "; %s=%s", v.other.data[i].name, v.other.data[i].value);
+  assert_string_equal(s ? s->message : b.n ? b.s : "", want);
+  wk_status_free(s);
+  wk_str_free(&b);
+  wk_vec_free(&args);
+  wk_options_free(&paint, &v);
+  assert_null(v.list.data);
+}
+#define PAINT_IS(want, ...)                                                            \
+  paint_is(want, (int)(sizeof((char *[]){"paint", __VA_ARGS__}) / sizeof(char *)),     \
+           (char *[]){"paint", __VA_ARGS__, NULL})
+
+static void rows_from_elsewhere(void **state) {
+  (void)state;
+  PAINT_IS("green=2 red=1 ", "--green=2", "--red", "1");
+  PAINT_IS("green= blue=x ", "--green", "--blue", "x");
+  PAINT_IS("red=3 green=2 ", "--red=1", "--green=2", "--re=3");
+  PAINT_IS("; ultraviolet=9", "--ultraviolet", "9");
+  PAINT_IS("option '--blue': the name is empty: FILE", "--blue=");
+  PAINT_IS("option '--red' needs an argument: SHADE", "--red");
+  PAINT_IS("unknown option '--blu_'; did you mean '--blue'?", "--blu_=1");
+  wk_option *all = wk_option_rows(named_options, true);
+  static const char *const names[] = {"green", "blue", "red", "ultraviolet", "file"};
+  for (size_t i = 0; i < WK_COUNTOF(names); i++) assert_string_equal(all[i].name, names[i]);
+  assert_null(all[WK_COUNTOF(names)].name);
+  free(all);
+  assert_true(wk_option_has(named_options, "red"));
+  assert_false(wk_option_has(named_options, "green"));
+  assert_false(wk_option_has(NULL, "green"));
+}
+
+static void unlisted_rows_are_in_no_text(void **state) {
+  (void)state;
+  wk_option *listed = wk_option_rows(named_options, false);
+  static const char *const names[] = {"green", "blue", "red", "file"};
+  for (size_t i = 0; i < WK_COUNTOF(names); i++) assert_string_equal(listed[i].name, names[i]);
+  assert_null(listed[WK_COUNTOF(names)].name);
+  free(listed);
+}
+
+/* Whatever stands around it, and unknown options have no argument. */
+static void options_that_are_found_first(void **state) {
+  (void)state;
+  char *argv[] = {"paint", "--unknown", "x", "-f", "a", "--fil=b", "-z", "--red=1", "--",
+                  "--file=c", NULL};
+  wk_strings files = {0};
+  wk_options_find(&paint, 10, argv, "file", &files);
+  assert_int_equal(files.n, 2);
+  assert_string_equal(files.data[0], "a");
+  assert_string_equal(files.data[1], "b");
+  wk_vec_free(&files);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(accepts_every_kind),   cmocka_unit_test(keeps_defaults_and_order),
@@ -482,7 +583,9 @@ int main(void) {
       cmocka_unit_test(finds_commands),       cmocka_unit_test(prints_help),
       cmocka_unit_test(prints_man_pages),     cmocka_unit_test(completes_in_bash),
       cmocka_unit_test(lays_out_descriptions), cmocka_unit_test(numbers_have_bounds),
-      cmocka_unit_test(programs_have_descriptions),
+      cmocka_unit_test(programs_have_descriptions), cmocka_unit_test(rows_from_elsewhere),
+      cmocka_unit_test(unlisted_rows_are_in_no_text),
+      cmocka_unit_test(options_that_are_found_first),
   };
   return cmocka_run_group_tests_name("options", tests, NULL, NULL);
 }

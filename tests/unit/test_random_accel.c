@@ -117,10 +117,11 @@ static bool check_graph(uint64_t seed, const wk_module *m, attempt *a) {
   wk_module *small = random_reduce(m, differs, a);
   differs(a, small);
   wk_module_print(&graph, small, WK_PRINT_SHORT);
-  print_error("seed %llu, --target %s --prefetch %s --effort %s%s%s: %s\n%s\n",
-              (unsigned long long)seed, a->target.target, a->target.prefetch, a->target.effort,
-              a->target.without ? " --without " : "", a->target.without ? a->target.without : "",
-              a->text.s, graph.s);
+  wk_str settings = {0};
+  wk_settings_text(&settings, &a->target.settings);
+  print_error("seed %llu, --target %s%s: %s\n%s\n", (unsigned long long)seed, a->target.target,
+              settings.s, a->text.s, graph.s);
+  wk_str_free(&settings);
   if (a->machine) {
     wk_str text = {0};
     wk_machine_text(&text, a->machine);
@@ -158,10 +159,11 @@ static bool check_machine(uint64_t seed) {
   random_machine(seed, &machine);
   snprintf(target, sizeof target, "accel:%s", machine_file);
   assert_true(random_machine_write(&machine, machine_file));
-  a.target = (wk_target_args){.target = target, .prefetch = modes[seed % 5],
-                              .effort = efforts[seed / 5 % 3],
-                              .marks = seed % 4 ? NULL : "yes",
-                              .without = draw_without(seed, without)};
+  a.target = (wk_target_args){
+      .target = target,
+      .settings = WK_SETTINGS({"prefetch", modes[seed % 5]}, {"effort", efforts[seed / 5 % 3]},
+                              {"marks", seed % 4 ? NULL : "yes"},
+                              {"without", draw_without(seed, without)})};
   bool fine = check_graph(seed, m, &a);
   wk_str_free(&a.text);
   wk_module_free(m);
@@ -229,8 +231,9 @@ static void modes_and_efforts(void **state) {
   for (uint64_t seed = 5000; seed < 5006; seed++)
     for (int i = 0; i < 16; i++) {
       wk_module *m = draw(seed);
-      attempt a = {.target = {.target = machines[seed % 3], .prefetch = modes[i % 4],
-                              .effort = efforts[i / 4]}};
+      attempt a = {.target = {.target = machines[seed % 3],
+                              .settings = WK_SETTINGS({"prefetch", modes[i % 4]},
+                                                      {"effort", efforts[i / 4]})}};
       bad += !check_graph(seed, m, &a);
       if (i == 4 || i == 13) compile_twice(m, &a);
       wk_str_free(&a.text);
@@ -249,8 +252,9 @@ static void ideas_left_out(void **state) {
   for (uint64_t seed = 5100; seed < 5106; seed++)
     for (size_t i = 0; i < sizeof ideas / sizeof *ideas; i++) {
       wk_module *m = draw(seed);
-      attempt a = {.target = {.target = machines[seed % 3], .prefetch = "auto", .effort = "2",
-                              .without = ideas[i]}};
+      attempt a = {.target = {.target = machines[seed % 3],
+                              .settings = WK_SETTINGS({"prefetch", "auto"}, {"effort", "2"},
+                                                      {"without", ideas[i]})}};
       bad += !check_graph(seed, m, &a);
       wk_str_free(&a.text);
       wk_module_free(m);
@@ -271,7 +275,8 @@ static void rtl_and_memories(void **state) {
     const char *machine = machines[seed % 5];
     wk_machine hardware;
     assert_null(wk_machine_read(machine, &hardware));
-    attempt a = {.target = {.target = target, .prefetch = "auto", .effort = "1"},
+    attempt a = {.target = {.target = target,
+                            .settings = WK_SETTINGS({"prefetch", "auto"}, {"effort", "1"})},
                  .has_no_steps = true};
     snprintf(target, sizeof target, "accel:%s", machine);
     for (int k = 0; k < (seed == 6000 ? 20 : 1); k++) {

@@ -91,7 +91,7 @@ static void add_sweep(wk_str *b, int models, const char *const *set, size_t n_se
   snprintf(out, sizeof out, "%s/out", folder);
   memcpy(sets, set, n_set * sizeof *set);
   wk_sweep_opts o = {.output = out, .timeout = 60, .jobs = 1, .machine = models > 1 ? "tiny" : NULL,
-                     .prefetch = prefetch, .set = {sets, n_set, 4}};
+                     .settings = WK_SETTINGS({"prefetch", prefetch}), .set = {sets, n_set, 4}};
   assert_null(wk_sweep_open(&o, &wk_cmd_sweep, &o, &given, &s));
   assert_null(wk_sweep_fill(&s));
   assert_null(wk_sweep_prepare(&s));
@@ -172,10 +172,10 @@ static void keys_tell_points_apart(void **state) {
   of[1].model = &s.models.data[1];
   of[2].kind = WK_SWEEP_RTL;
   of[3].kind = WK_SWEEP_SCHEDULE;
-  of[4].settings.effort = "1";
-  of[5].settings.effort = "2";
-  of[6].settings.prefetch = "off";
-  of[7].settings.without = "fusion";
+  of[4].settings = (wk_option_pairs)WK_SETTINGS({"effort", "1"});
+  of[5].settings = (wk_option_pairs)WK_SETTINGS({"effort", "2"});
+  of[6].settings = (wk_option_pairs)WK_SETTINGS({"prefetch", "off"});
+  of[7].settings = (wk_option_pairs)WK_SETTINGS({"without", "fusion"});
   of[8].machine.array /= 2;
   of[9].machine.dram_latency++;
   of[10].machine.dram_bytes.den *= 2;

@@ -17,7 +17,7 @@
 static char folder[] = "/tmp/wick-space-XXXXXX";
 
 typedef struct {
-  const char *set[3], *prefetch, *effort, *without, *task;
+  const char *set[3], *prefetch, *effort, *without, *dram, *task;
   bool what_if;
 } asked;
 
@@ -26,13 +26,16 @@ typedef struct {
   wk_sweep_opts o;
   wk_strings models;
   const char *sets[3], *paths[4];
+  wk_option_pair settings[4];
 } subject;
 
 /* Up to the points. */
 static wk_status open_subject(subject *x, const asked *a) {
-  *x = (subject){.o = {.output = "out", .timeout = 60, .jobs = 1, .prefetch = a->prefetch,
-                       .effort = a->effort, .without = a->without, .task = a->task,
-                       .what_if = a->what_if}};
+  *x = (subject){.o = {.output = "out", .timeout = 60, .jobs = 1, .task = a->task,
+                       .what_if = a->what_if},
+                 .settings = {{"without", a->without}, {"dram", a->dram},
+                              {"effort", a->effort}, {"prefetch", a->prefetch}}};
+  x->o.settings = (wk_option_pairs){x->settings, WK_COUNTOF(x->settings), 0};
   size_t n = 0;
   while (n < WK_COUNTOF(a->set) && a->set[n]) x->sets[n] = a->set[n], n++;
   x->o.set = (wk_strings){x->sets, n, WK_COUNTOF(x->sets)};
@@ -96,6 +99,9 @@ static const struct {
     {{{NULL}, .prefetch = "auto"}, NULL, 1},
     {{{NULL}, .prefetch = "auto,off", .effort = "0,1,2"}, NULL, 6},
     {{.set = {"array=8,16"}, .without = "none,fusion"}, NULL, 4},
+    {{{NULL}, .dram = "latency=50+bytes=4,latency=60"}, NULL, 2},
+    {{{NULL}, .dram = "latency=50+bytes=none"},
+     "bytes=none: 'none' is no number of at most six decimals", 0},
     {{{NULL}, .prefetch = "off,off"}, "--prefetch: off stands there twice", 0},
     {{{NULL}, .prefetch = ""}, "--prefetch: no value for prefetch", 0},
     {{{NULL}, .effort = "1,,2"}, "--effort: a value of effort is empty", 0},
@@ -166,8 +172,9 @@ static void points_in_order(void **state) {
     assert_int_equal(p->machine.dram_latency, atoi(latency[i / 4 % 3]));
     assert_int_equal(p->machine.array, atoi(array[i / 2 % 2]));
     assert_ptr_equal(p->model, &x.s.models.data[i / 12]);
-    assert_int_equal(!p->settings.without, !list);
-    if (list) assert_string_equal(p->settings.without, list);
+    const char *got = wk_option_pairs_get(&p->settings, "without");
+    assert_int_equal(!got, !list);
+    if (list) assert_string_equal(got, list);
   }
   wk_sweep_free(&x.s);
 }
@@ -186,7 +193,7 @@ static void identities(void **state) {
       wk_str want = {0};
       wk_str_printf(&want, "%smodel %016llx\nsettings", x.s.shared,
                     (unsigned long long)p->model->hash);
-      wk_target_settings_text(&want, &p->settings);
+      wk_settings_text(&want, &p->settings);
       wk_str_add(&want, what_if ? "\nwhat-if\n" : "\n");
       wk_machine_text(&want, &p->machine);
       assert_string_equal(p->identity, want.s);

@@ -71,16 +71,25 @@ static const list_case cases[] = {
      "--target: no target 'frobnicator'; 'wick targets' lists them"},
     {"the evaluator", {.target = "accel:base,eval"},
      "--target: the evaluator, eval, runs models on its own and only where they are run"},
-    {"a setting", {.target = "accel:base", .cpu = "avx2", .effort = "2"},
+    {"a setting", {.target = "accel:base", .cpu = "avx2", .settings = WK_SETTINGS({"effort", "2"})},
      "accel:base,cpu:avx2"},
-    {"a wrong one", {.target = "accel:base", .cpu = "avx2", .effort = "many"},
+    {"a wrong one",
+     {.target = "accel:base", .cpu = "avx2", .settings = WK_SETTINGS({"effort", "many"})},
      "--effort: must be 0, 1, 2 or 3, not 'many'"},
-    {"nobody's", {.cpu = "avx2", .effort = "2"},
+    {"nobody's", {.cpu = "avx2", .settings = WK_SETTINGS({"effort", "2"})},
      "--effort: target cpu has no such setting (--target accel has it)"},
-    {"nobody's of two", {.target = "accel:base", .cpu = "avx2", .tune = "2"},
+    {"nobody's of two",
+     {.target = "accel:base", .cpu = "avx2", .settings = WK_SETTINGS({"tune", "2"})},
      "--tune: no target has such a setting (--target opencl has it)"},
-    {"somebody's", {.target = "accel:base", .cpu = "avx2", .prefetch = "off", .marks = "yes"},
+    {"somebody's",
+     {.target = "accel:base", .cpu = "avx2",
+      .settings = WK_SETTINGS({"prefetch", "off"}, {"marks", "yes"})},
      "accel:base,cpu:avx2"},
+    {"one that is not given",
+     {.target = "accel:base", .cpu = "avx2", .settings = WK_SETTINGS({"tune", NULL})},
+     "accel:base,cpu:avx2"},
+    {"one that is none", {.cpu = "avx2", .settings = WK_SETTINGS({"colour", "red"})},
+     "--colour: target cpu has no such setting"},
 };
 
 static void lists_are_opened(void **state) {
@@ -129,25 +138,26 @@ static void all_targets(void **state) {
 /* Each of them is recorded in what is compiled, but for what only explains. */
 static void settings_as_typed(void **state) {
   (void)state;
-  static const struct {
-    wk_target_args args;
+  const struct {
+    wk_option_pairs settings;
     const char *given, *text;
   } rows[] = {
       {{0}, NULL, ""},
-      {{.prefetch = "off"}, "--prefetch", " --prefetch=off"},
-      {{.effort = "3"}, "--effort", " --effort=3"},
-      {{.marks = "yes"}, "--marks", " --marks=yes"},
-      {{.without = "a,b"}, "--without", " --without=a,b"},
-      {{.dram = "dram_bytes=8"}, "--dram", " --dram=dram_bytes=8"},
-      {{.tune = ""}, "--tune", " --tune="},
-      {{.explain = "x"}, "--explain", ""},
-      {{.explain = "x", .tune = "5", .effort = "2"}, "--effort", " --effort=2 --tune=5"},
-      {{.target = "cpu", .cpu = "avx2", .no_host = true}, NULL, ""},
+      {WK_SETTINGS({"prefetch", "off"}), "prefetch", " --prefetch=off"},
+      {WK_SETTINGS({"effort", "3"}), "effort", " --effort=3"},
+      {WK_SETTINGS({"marks", "yes"}), "marks", " --marks=yes"},
+      {WK_SETTINGS({"without", "a,b"}), "without", " --without=a,b"},
+      {WK_SETTINGS({"dram", "dram_bytes=8"}), "dram", " --dram=dram_bytes=8"},
+      {WK_SETTINGS({"tune", ""}), "tune", " --tune="},
+      {WK_SETTINGS({"explain", "x"}), "explain", ""},
+      {WK_SETTINGS({"explain", "x"}, {"tune", "5"}, {"effort", "2"}), "effort",
+       " --effort=2 --tune=5"},
+      {WK_SETTINGS({"effort", NULL}, {"marks", "no"}), "marks", " --marks=no"},
   };
   for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
     wk_str b = {0};
-    const char *given = wk_target_settings_given(&rows[i].args);
-    wk_target_settings_text(&b, &rows[i].args);
+    const char *given = wk_settings_given(&rows[i].settings);
+    wk_settings_text(&b, &rows[i].settings);
     assert_string_equal(given ? given : "none", rows[i].given ? rows[i].given : "none");
     assert_string_equal(b.n ? b.s : "", rows[i].text);
     wk_str_free(&b);

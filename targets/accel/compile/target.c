@@ -15,71 +15,79 @@ typedef struct {
 } accel;
 
 static const accel *accel_of(const wk_instance *t) { return (const accel *)(const void *)t; }
+static accel *accel_to_set(wk_instance *t) { return (accel *)(void *)t; }
 
 /* ---- machine and settings -------------------------------------------------------------------- */
 
-static wk_status set_prefetch(accel *t, const char *value) {
+static wk_status set_prefetch(wk_instance *t, const char *value) {
   for (size_t i = 0; i < WK_PREFETCH_COUNT; i++)
     if (!strcmp(value, wk_accel_prefetch_names[i]))
-      return t->options.prefetch = (wk_accel_prefetch)i, NULL;
+      return accel_to_set(t)->options.prefetch = (wk_accel_prefetch)i, NULL;
   return wk_error(WK_USAGE, "there are off, serial, double and auto, not '%s'", value);
 }
 
-static wk_status set_effort(accel *t, const char *value) {
+static wk_status set_effort(wk_instance *t, const char *value) {
   if (strlen(value) != 1 || *value < '0' || *value > '3')
     return wk_error(WK_USAGE, "must be 0, 1, 2 or 3, not '%s'", value);
-  t->options.effort = *value - '0';
+  accel_to_set(t)->options.effort = *value - '0';
   return NULL;
 }
 
-static wk_status set_marks(accel *t, const char *value) {
+static wk_status set_marks(wk_instance *t, const char *value) {
   if (strcmp(value, "yes") && strcmp(value, "no"))
     return wk_error(WK_USAGE, "must be yes or no, not '%s'", value);
-  t->options.marks = *value == 'y';
+  accel_to_set(t)->options.marks = *value == 'y';
   return NULL;
 }
 
-static wk_status set_without(accel *t, const char *value) {
-  return wk_accel_ideas_read(value, &t->options.without);
+static wk_status set_without(wk_instance *t, const char *value) {
+  return wk_accel_ideas_read(value, &accel_to_set(t)->options.without);
 }
 
-static wk_status set_dram(accel *t, const char *value) {
-  return wk_machine_override(&t->machine, value);
+static wk_status set_dram(wk_instance *t, const char *value) {
+  return wk_machine_override(&accel_to_set(t)->machine, value);
 }
 
-static wk_status set_explain(accel *t, const char *value) {
-  free(t->layer);
-  t->layer = wk_xstrdup(value);
-  t->explain = (wk_accel_explain){.layer = t->layer};
-  t->options.explain = &t->explain;
+static wk_status set_explain(wk_instance *t, const char *value) {
+  accel *x = accel_to_set(t);
+  free(x->layer);
+  x->layer = wk_xstrdup(value);
+  x->explain = (wk_accel_explain){.layer = x->layer};
+  x->options.explain = &x->explain;
   return NULL;
 }
 
 static const wk_target_setting settings[] = {
-    {"prefetch", "off, serial, double, auto (default)",
+    {"prefetch", "MODE", "off, serial, double, auto (default)",
+     "setting of a target ('wick targets'): when data is loaded for what computes later",
      "off: nothing runs beside a transfer; double: only what its own layer computes; auto: "
      "transfers start as early as there is room; each with the plan that is best for it; serial: "
-     "the plan of auto, one command at a time"},
-    {"effort", "0 to 3 (default 1)", "how many schedules are tried: 0: few; 1: groups "
-     "of up to 6 operators; 2, 3: of up to 8 and 12, in more strips, then a local search"},
-    {"marks", "yes, no (default)", "behind every group of operators a MARK writes the machine's "
-     "counters to memory, so that groups can be timed on hardware; 2 cycles and 1 KiB each"},
-    {"without", "IDEA,…", "leave out what makes schedules fast, to see what it is worth: "
+     "the plan of auto, one command at a time", set_prefetch, false},
+    {"effort", "N", "0 to 3 (default 1)",
+     "setting of a target: how long to search for a schedule ('wick targets')",
+     "how many schedules are tried: 0: few; 1: groups "
+     "of up to 6 operators; 2, 3: of up to 8 and 12, in more strips, then a local search",
+     set_effort, false},
+    {"marks", "YES|NO", "yes, no (default)",
+     "setting of a target: time stamps behind groups of operators",
+     "behind every group of operators a MARK writes the machine's "
+     "counters to memory, so that groups can be timed on hardware; 2 cycles and 1 KiB each",
+     set_marks, false},
+    {"without", "IDEA,…", "IDEA,…",
+     "setting of a target: what to leave out of its schedules, to see what that is worth ('wick "
+     "targets')",
+     "leave out what makes schedules fast, to see what it is worth: "
      "early-issue (loads more than a tile ahead), cross-layer (loads for the next group), "
      "residency (tensors that stay in the scratchpad), fusion (groups of several operators), "
-     "local-search"},
-    {"dram", "KEY=VALUE,…", "memory that differs from the machine's: latency=500,bytes=4 "
-                            "(docs/machine.md)"},
-    {"explain", "LAYER", "print the groups that were tried for a layer, and what they would cost"},
+     "local-search", set_without, false},
+    {"dram", "KEY=VALUE,…", "KEY=VALUE,…", "setting of a target: change the machine's memory",
+     "memory that differs from the machine's: latency=500,bytes=4 (docs/machine.md)", set_dram,
+     false},
+    {"explain", "LAYER", "LAYER",
+     "setting of a target: print how this layer could have been computed, and what each way would "
+     "cost",
+     "print the groups that were tried for a layer, and what they would cost", set_explain, true},
     {0}};
-
-static wk_status set(wk_instance *instance, const char *name, const char *value) {
-  static wk_status (*const setters[])(accel *, const char *) = {
-      set_prefetch, set_effort, set_marks, set_without, set_dram, set_explain};
-  for (size_t i = 0; i < WK_COUNTOF(setters); i++)
-    if (!strcmp(settings[i].name, name)) return setters[i]((accel *)(void *)instance, value);
-  return wk_error(WK_INTERNAL, "accel has no setting %s", name);
-}
 
 static void close_accel(wk_instance *t) {
   accel *x = (accel *)(void *)t;
@@ -189,7 +197,6 @@ const wk_target wk_target_accel = {
     .wants_integers = true,
     .open = open_accel,
     .close = close_accel,
-    .set = set,
     .adapt = wk_accel_adapt,
     .claims = claims,
     .covers = wk_accel_covers,
