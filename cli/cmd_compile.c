@@ -448,10 +448,11 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, const emissio
   wk_out *report = NULL;
   double started = wk_clock();
   wk_emit_result result = {.scratch_bytes = -1};
-  wk_emit_options eo = {.model_name = c->name, .command = c->command, .progress = show_progress};
+  wk_str notes = {0}, told = {0};
+  wk_emit_options eo = {.model_name = c->name, .command = c->command, .progress = show_progress,
+                        .text = &told};
   if (o->report) WK_TRY(wk_out_open(o->report, &report));
   wk_status s = NULL;
-  wk_str notes = {0};
   for (size_t i = 0; !s && i < c->n; i++)
     s = compile_binding(o, c->model, emit, targets, c->name, &notes, i ? NULL : &c->input_hash,
                         &c->bound[i]);
@@ -463,7 +464,9 @@ static wk_status compile(const compile_opts *o, wk_compilation *c, const emissio
   c->predicted_cycles = result.predicted_cycles;
   c->seconds = wk_clock() - started;
   wk_progress_end();
+  if (told.n) fputs(told.s, stderr);
   if (notes.n) fputs(notes.s, stderr);
+  wk_str_free(&told);
   wk_str_free(&notes);
   if (s) {
     wk_out_abort(report);
