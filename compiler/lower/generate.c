@@ -70,7 +70,7 @@ void wk_gen_copy(wk_gen *c, wk_block *b, const wk_view *dst, const wk_view *src,
     wk_type t = wk_type_make(src->dtype, src->rank, src->dims);
     wk_view tmp = wk_view_dense(wk_gen_buffer(c, "reshape", wk_type_bytes(&t)), &t, WK_ROLE_OUT);
     wk_gen_emit_copy(c, b, tmp, *src, name);
-    if (!wk_view_reshape(&tmp, dst->rank, dst->dims, &s)) abort(); /* dense views always reshape */
+    if (!wk_view_reshape(&tmp, dst->rank, dst->dims, &s)) WK_BUG("a dense view is not reshaped");
     wk_gen_emit_copy(c, b, *dst, s, name);
   }
 }
@@ -96,7 +96,7 @@ static wk_type reduce_space(const wk_gen_graph *gg, const wk_node *n) {
   for (uint32_t i = 1; i < n->n_in; i++) {
     wk_type both;
     wk_status s = wk_type_broadcast(&t, &wk_val(gg->g, n->in[i])->type, &both);
-    if (s) abort(); /* verified before */
+    if (s) WK_BUG("verified shapes do not broadcast");
     t = both;
   }
   return t;
