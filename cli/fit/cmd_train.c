@@ -273,7 +273,7 @@ static wk_status make_plan(wk_train_job *j) {
                     o->accumulate > 1 ? " or --accumulate" : "",
                     o->validate > 0 ? " or --validate" : "");
   int64_t epochs = o->epochs ? o->epochs : DEFAULT_EPOCHS;
-  if (o->steps) epochs = (o->steps + p->per_epoch - 1) / p->per_epoch;
+  if (o->steps) epochs = wk_ceil_div(o->steps, p->per_epoch);
   p->epochs = j->run.history.epochs = epochs;
   j->run.history.per_epoch = p->per_epoch;
   j->run.history.has_steps = o->history_steps != NULL;

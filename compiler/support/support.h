@@ -188,6 +188,8 @@ static inline uint64_t wk_gcd(uint64_t a, uint64_t b) {
   }
   return a;
 }
+/* a / b, rounded up; b > 0. */
+static inline int64_t wk_ceil_div(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 static inline uint64_t wk_align_up(uint64_t x, uint64_t a) { return (x + a - 1) / a * a; }
 
 double wk_clock(void); /* seconds, monotonic */

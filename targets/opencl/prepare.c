@@ -101,7 +101,7 @@ static bool is_computed(const preparing *r, const wk_view *v) {
 static int64_t padded(const preparing *r, int64_t columns) {
   int64_t width = wk_cl_lanes(r->d);
   if (columns > width) width *= 2;
-  return (columns + width - 1) / width * width;
+  return wk_ceil_div(columns, width) * width;
 }
 
 /* b in rows of whole vectors, zero behind its columns; batch axes that repeat it stay such. */
@@ -131,7 +131,7 @@ static bool wants_matrix(const preparing *r, const wk_inst *i) {
   const wk_view *a = &i->operands[1], *b = &i->operands[2];
   int64_t columns = b->dims[b->rank - 1], lanes = wk_cl_lanes(r->d);
   bool is_read = b->strides[b->rank - 1] == 1 &&
-                 (columns + lanes - 1) / lanes * lanes <= wk_cl_readable(r->p, b);
+                 wk_ceil_div(columns, lanes) * lanes <= wk_cl_readable(r->p, b);
   return is_computed(r, b) && !is_read && columns > 1 && wk_view_count(b) > 0 &&
          a->dims[a->rank - 2] > 1 && wk_cl_tile_types(a->dtype, b->dtype);
 }

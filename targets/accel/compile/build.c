@@ -325,10 +325,10 @@ static void emit_split(building *b, wk_accel_work *w, size_t piece) {
   const wk_accel_op *op = w->op;
   int n = b->net->n;
   int64_t from = op->const_bytes * (int64_t)piece, block = op->ky * op->kx * n * n;
-  int64_t parts = wk_accel_up(op->const_bytes, wk_accel_split_bytes(b->net));
-  if (parts < wk_accel_up(op->kc, WK_ACCEL_MOST_BLOCKS))
-    parts = wk_accel_up(op->kc, WK_ACCEL_MOST_BLOCKS);
-  int64_t blocks = wk_accel_up(op->kc, parts), chunks = wk_accel_chunks(w);
+  int64_t parts = wk_ceil_div(op->const_bytes, wk_accel_split_bytes(b->net));
+  if (parts < wk_ceil_div(op->kc, WK_ACCEL_MOST_BLOCKS))
+    parts = wk_ceil_div(op->kc, WK_ACCEL_MOST_BLOCKS);
+  int64_t blocks = wk_ceil_div(op->kc, parts), chunks = wk_accel_chunks(w);
   int record = load_consts(b, op, from, op->record_bytes);
   for (int64_t c = 0; c < chunks; c += 2)
     for (int64_t k = 0; k < op->kc; k += blocks) {
@@ -486,7 +486,7 @@ static void find_rows(building *b, int strip) {
     int t = b->net->ops.data[i].out.tensor;
     int64_t rows = tensor(b, t)->rows;
     bool is_driven = !is_read_here(b, t) || strip + 1 == g->strips;
-    b->tensors[t].end = is_driven ? wk_accel_up(rows * (strip + 1), g->strips) : 0;
+    b->tensors[t].end = is_driven ? wk_ceil_div(rows * (strip + 1), g->strips) : 0;
     if (b->tensors[t].end < b->tensors[t].done) b->tensors[t].end = b->tensors[t].done;
   }
   bool is_settled = false;

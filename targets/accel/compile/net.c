@@ -112,7 +112,7 @@ static bool pad(wk_accel_making *k, const wk_node *nd, const wk_accel_operand *x
   for (int i = 0; i < x->rank; i++) {
     if (a->before.v[i]) return false;
     if (!a->after.v[i]) continue;
-    if (i != x->lane || x->first || wk_accel_up(x->dims[i], n) * n < x->dims[i] + a->after.v[i])
+    if (i != x->lane || x->first || wk_ceil_div(x->dims[i], n) * n < x->dims[i] + a->after.v[i])
       return false;
     y->dims[i] += a->after.v[i];
   }
@@ -361,7 +361,7 @@ wk_accel_op *wk_accel_add(wk_accel_making *k, const wk_accel_op *op) {
 
 void wk_accel_cut_pieces(wk_accel_making *k, wk_accel_op *op, const wk_accel_view *aligned) {
   int n = k->net->n;
-  int64_t most = 2 * wk_accel_up(op->out.c, n) + 2;
+  int64_t most = 2 * wk_ceil_div(op->out.c, n) + 2;
   wk_accel_piece *p = wk_arena_alloc(k->net->arena, (size_t)most * sizeof *p);
   op->pieces = p;
   op->n_pieces = 0;

@@ -139,7 +139,7 @@ static const struct {
   int longest, worse, step, tries;
 } efforts[] = {{3, 1, 1, 0}, {6, 3, 3, 0}, {8, 4, 4, 150}, {12, 6, 6, 600}};
 
-static int next_strips(int s, int step) { return s < step + 1 ? s + 1 : s + (s + step - 1) / step; }
+static int next_strips(int s, int step) { return s < step + 1 ? s + 1 : s + wk_ceil_div(s, step); }
 
 /* A way to compute operators as one group. */
 typedef struct {
