@@ -45,8 +45,6 @@ typedef struct {
   size_t n;
 } wk_compilation;
 
-/* The only program, or NULL when there are several parts, or none yet. */
-const wk_program *wk_compiled_program(const wk_compiled *bound);
 /* One line: the operator and its operands. */
 void wk_inst_text(wk_str *b, const wk_program *p, const wk_inst *i);
 

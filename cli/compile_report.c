@@ -79,7 +79,8 @@ static size_t count_integer(const wk_compiled *bound) {
   return n;
 }
 
-const wk_program *wk_compiled_program(const wk_compiled *bound) {
+/* NULL when there are several parts, or none yet. */
+static const wk_program *only_program(const wk_compiled *bound) {
   return bound->parts && bound->parts->parts.n == 1 ? bound->parts->parts.data[0].program : NULL;
 }
 
@@ -122,7 +123,7 @@ static void add_binding(wk_table *t, const wk_compilation *c, const wk_compiled 
   wk_table_row(t, "multiply-accumulates\t%s", wk_text_count(r->macs).s);
   wk_table_row(t, "weights\t%s", wk_bytes_text((uint64_t)r->weights).s);
   add_parts(t, bound);
-  if (wk_compiled_program(bound)) add_memory(t, c, wk_compiled_program(bound));
+  if (only_program(bound)) add_memory(t, c, only_program(bound));
   wk_remat_row(t, &r->remat);
   add_fired(t, r);
 }
@@ -299,7 +300,7 @@ static json_t *json_reasons(const wk_parts *p) {
 }
 
 static json_t *json_memory(const wk_compilation *c, const wk_compiled *bound) {
-  const wk_program *p = wk_compiled_program(bound);
+  const wk_program *p = only_program(bound);
   json_t *o = json_object();
   put(o, "activation_peak", p->region_size[WK_REGION_ACT]);
   put(o, "activation_lower_bound", p->act_bound);
@@ -355,7 +356,7 @@ static json_t *json_binding(const wk_compilation *c, const wk_compiled *bound) {
   json_object_set_new(o, "parts", json_parts(p));
   json_object_set_new(o, "fallbacks", json_reasons(p));
   put(o, "edge_bytes", p->edge_bytes);
-  if (wk_compiled_program(bound)) json_object_set_new(o, "memory", json_memory(c, bound));
+  if (only_program(bound)) json_object_set_new(o, "memory", json_memory(c, bound));
   json_object_set_new(o, "instruction_list", json_insts(bound));
   return o;
 }

@@ -26,7 +26,7 @@ uint32_t wk_gen_buffer(wk_gen *c, const char *name, int64_t bytes) {
   return wk_program_buffer(c->p, &b);
 }
 
-uint32_t wk_gen_const_buffer(wk_gen *c, const wk_value *v) {
+static uint32_t const_buffer(wk_gen *c, const wk_value *v) {
   char key[48];
   snprintf(key, sizeof key, "%p:%lld", v->data, (long long)wk_type_bytes(&v->type));
   uint32_t found;
@@ -80,7 +80,7 @@ const wk_view *wk_gen_storage(wk_gen *c, wk_gen_graph *gg, wk_value_id v) {
   if (!s->set) {
     const wk_value *val = wk_val(gg->g, v);
     if (val->kind == WK_VALUE_CONSTANT)
-      s->view = wk_view_dense(wk_gen_const_buffer(c, val), &val->type, WK_ROLE_IN);
+      s->view = wk_view_dense(const_buffer(c, val), &val->type, WK_ROLE_IN);
     else
       s->view = wk_view_ordered(wk_gen_buffer(c, val->name, wk_type_bytes(&val->type)), val);
     s->set = true;
