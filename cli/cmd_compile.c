@@ -143,6 +143,7 @@ static wk_status compile(const compile_opts *o, wk_compilation *c) {
   if (!s && report) s = wk_out_reserve(report, wk_compile_json_size(c));
   if (!s) s = wk_compilation_write(c);
   wk_progress_end();
+  if (c->told.n) fputs(c->told.s, stderr);
   if (c->notes.n) fputs(c->notes.s, stderr);
   if (s) {
     wk_out_abort(report);

@@ -178,7 +178,12 @@ static bool occupy_closed_streams(void) {
   return true;
 }
 
-/* ---- no memory ------------------------------------------------------------------------------- */
+/* ---- endings --------------------------------------------------------------------------------- */
+
+static void end_by_bug(const char *file, int line, const char *what) {
+  fprintf(stderr, "wick: %s:%d: a bug: %s\n", file, line, what);
+  abort();
+}
 
 /* Whatever was being written has no name yet (wk_out). */
 static void end_without_memory(void) {
@@ -208,6 +213,7 @@ static void say_when_memory_runs_out(void) {
 int main(int argc, char **argv) {
   if (!occupy_closed_streams()) return WK_IO;
   say_when_memory_runs_out();
+  wk_bug_ends(end_by_bug);
   wk_progress_on_terminal();
   signal(SIGPIPE, SIG_IGN); /* a write fails instead, and temporary files are removed; */
   signal(SIGXFSZ, SIG_IGN); /* past the largest file as well */

@@ -197,7 +197,7 @@ void wk_plot_svg(wk_str *b, const wk_plot *p) {
   wk_str_add(b, "</svg>\n");
 }
 
-const char wk_plot_style[] =
+static const char style[] =
     "svg text { font-size: 12px; fill: #1a1a1a; } .title text { font-weight: 600; }\n"
     ".grid { stroke: #ddd; fill: none; } .line { fill: none; stroke-width: 1.5; opacity: .75; }\n"
     ".front { fill: none; stroke-width: 2; }\n";
@@ -206,7 +206,7 @@ void wk_plot_file(wk_str *b, const wk_plot *p) {
   wk_str_printf(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
                    "font-family=\"system-ui, DejaVu Sans, sans-serif\">\n<style>\n%s</style>\n"
                    "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-                WIDTH, HEIGHT + (int)more_of(p), wk_plot_style);
+                WIDTH, HEIGHT + (int)more_of(p), style);
   wk_plot_svg(b, p);
   wk_str_add(b, "</svg>\n");
 }
@@ -245,5 +245,5 @@ static const char page_style[] =
 void wk_plot_page_begin(wk_str *b, const char *command, const char *title) {
   wk_str_printf(b, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
                    "<title>wick %s</title>\n<style>\n%s%s</style></head><body>\n<h1>%s</h1>\n",
-                command, page_style, wk_plot_style, title);
+                command, page_style, style, title);
 }

@@ -40,7 +40,6 @@ typedef struct {
 void wk_plot_svg(wk_str *b, const wk_plot *p);
 /* The same as a file of its own. */
 void wk_plot_file(wk_str *b, const wk_plot *p);
-extern const char wk_plot_style[]; /* CSS of what wk_plot_svg writes */
 /* x of a value on a logarithmic scale that nearly fills the width. */
 double wk_plot_log(double v, double low, double high);
 /* Between ticks of whole numbers up to n: 1, 2 or 5 times a power of ten, for at most `most`. */

@@ -4,7 +4,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# What a plugin may include; the files that these include are public, too.
+# What a plugin may include; the files that these include are public, too. wick_target_abi.h is made
+# below.
 set(public_headers compiler/target/plugin.h compiler/package/program.h compiler/memory/memory.h
     compiler/cgen/expr_c.h compiler/cgen/inst_c.h compiler/expr/quant.h runtime/device.h
     runtime/trust/wick_verify.h sim/accel.h compiler/compile/wick_compile.h)
@@ -18,7 +19,7 @@ while(remaining)
       get_filename_component(folder ${header} DIRECTORY)
       set(included ${folder}/${included})
     endif()
-    if(EXISTS ${CMAKE_SOURCE_DIR}/${included} AND NOT included IN_LIST public_headers)
+    if(NOT included MATCHES "/wick_target_abi\\.h$" AND NOT included IN_LIST public_headers)
       list(APPEND public_headers ${included})
       list(APPEND remaining ${included})
     endif()
@@ -52,8 +53,10 @@ wk_loads_plugins(wick)
 wk_loads_plugins(wickc)
 
 install(TARGETS wick wickc wick_shared wick_accel)
-if(TARGET wick_verify)
+set(WICK_COMPONENTS accel) # what WickConfig.cmake offers beside the runtime and the command
+if(WICK_SIGNATURES)
   install(TARGETS wick_verify)
+  list(APPEND WICK_COMPONENTS verify)
 endif()
 
 # What models of the RTL are built from, with its paths below share/wick. The command, which builds

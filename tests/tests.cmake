@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every tests/unit/test_*.c is one cmocka program; it links what the tree has.
 enable_testing()
+# All that is not of the tests: libraries stand before those that they depend on.
+get_property(WK_TARGETS DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
 set(WK_ALL)
-foreach(lib wk_cli wk_compile wk_calibrate wk_pipeline wk_train wk_accel wk_opencl wk_check
-            wk_sim wk_model wk_isa wk_cpu wk_caffe2 wk_onnx wk_grad wk_optim wk_part wk_integer
-            wk_passes wk_target wk_zoo wk_quantize wk_package wk_lower wk_memory wk_eval wk_cgen
-            wk_ir wk_expr wk_support wick_rt)
-  if(TARGET ${lib})
-    list(APPEND WK_ALL ${lib})
+set(WK_SHARED)
+foreach(target ${WK_TARGETS})
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL STATIC_LIBRARY)
+    list(PREPEND WK_ALL ${target})
+  elseif(type STREQUAL SHARED_LIBRARY)
+    list(APPEND WK_SHARED ${target})
   endif()
 endforeach()
+set(WK_LINTED ${WK_ALL})
 file(GLOB random_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/random_*.c)
 add_library(wk_random STATIC ${random_sources})
 target_link_libraries(wk_random PUBLIC wk_eval wk_check wk_sim)
@@ -47,6 +51,8 @@ find_library(MALLOC_DEBUG NAMES libc_malloc_debug.so.0)
 set(WK_STRICT)
 if(MALLOC_DEBUG AND NOT WICK_SANITIZE)
   set(WK_STRICT env LD_PRELOAD=${MALLOC_DEBUG} MALLOC_CHECK_=3 MALLOC_PERTURB_=165)
+elseif(NOT WICK_SANITIZE)
+  message(STATUS "Without libc_malloc_debug: tests do not look for writes past pieces of memory")
 endif()
 set(strict_tests test_blob test_device test_lower test_opencl_description
     test_opencl_refusals test_package test_package_tables test_passes test_runtime
@@ -95,6 +101,8 @@ if(OCLGRIND AND NOT WICK_SANITIZE)
   set_tests_properties(unit/test_random_opencl_oclgrind PROPERTIES
     ENVIRONMENT "WICK_OPENCL=${OCLGRIND};OCLGRIND_DATA_RACES=1;${scalar}"
     FAIL_REGULAR_EXPRESSION "Invalid (read|write)|data race")
+elseif(NOT WICK_SANITIZE)
+  message(STATUS "Without oclgrind: its tests are not there")
 endif()
 
 # The example of a target as a plugin of the test, which has what the command has for it.
@@ -102,10 +110,11 @@ foreach(half target device)
   add_library(plainc_${half} MODULE ${CMAKE_SOURCE_DIR}/examples/target/${half}.c)
   target_compile_options(plainc_${half} PRIVATE -Wno-unused-parameter)
 endforeach()
-foreach(name test_random_plainc test_allocation)
-  if(NOT TARGET ${name})
-    continue()
-  endif()
+set(plainc_tests test_random_plainc)
+if(NOT WICK_SANITIZE)
+  list(APPEND plainc_tests test_allocation)
+endif()
+foreach(name ${plainc_tests})
   add_dependencies(${name} plainc_target plainc_device)
   target_compile_definitions(${name} PRIVATE
     WICK_PLAINC="$<TARGET_FILE:plainc_target>" WICK_PLAINC_DEVICE="$<TARGET_FILE:plainc_device>")
@@ -120,10 +129,11 @@ target_link_options(test_sim_cache PRIVATE
                     LINKER:--wrap=fopen,--wrap=dlopen,--wrap=dlsym,--wrap=wk_file_map)
 target_link_options(test_pool PRIVATE LINKER:--wrap=pthread_create,--wrap=pthread_sigmask
                     LINKER:--wrap=clock_gettime,--wrap=syscall)
-foreach(name test_opencl_driver test_opencl_program test_no_memory)
-  if(NOT TARGET ${name})
-    continue()
-  endif()
+set(driver_tests test_opencl_driver test_opencl_program)
+if(NOT WICK_SANITIZE)
+  list(APPEND driver_tests test_no_memory)
+endif()
+foreach(name ${driver_tests})
   target_link_options(${name} PRIVATE LINKER:--wrap=dlopen,--wrap=dlsym,--wrap=clock_gettime)
 endforeach()
 target_link_options(test_opencl_find PRIVATE
@@ -227,20 +237,13 @@ foreach(script ${cli_tests})
 endforeach()
 
 # The sanitizers add symbols of their own.
-if(NOT WICK_SANITIZE AND TARGET wick)
+if(NOT WICK_SANITIZE)
   set(symbol_files)
-  foreach(lib wk_support wk_expr wk_ir wk_cgen wk_eval wk_memory wk_lower wk_passes wk_integer
-              wk_part wk_target wk_onnx wk_caffe2 wk_package wk_cpu wk_accel wk_isa wk_check
-              wk_model wk_sim wk_zoo wk_quantize wk_pipeline wk_calibrate wk_compile wk_cli wick_rt)
+  foreach(lib ${WK_LINTED} ${WK_SHARED})
     list(APPEND symbol_files $<TARGET_FILE:${lib}>)
   endforeach()
-  set(shared_files $<TARGET_FILE:wick_shared> $<TARGET_FILE:wick_accel>)
-  if(TARGET wick_verify)
-    list(APPEND shared_files $<TARGET_FILE:wick_verify>)
-    list(APPEND symbol_files $<TARGET_FILE:wk_verify>)
-  endif()
   add_test(NAME lint/symbols COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/symbols ${symbol_files}
-           $<TARGET_OBJECTS:wick> ${shared_files} COMMAND_EXPAND_LISTS)
+           $<TARGET_OBJECTS:wick> COMMAND_EXPAND_LISTS)
 endif()
 
 # The runtime's tests once more under ThreadSanitizer, with everything they link.

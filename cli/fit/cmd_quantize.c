@@ -136,11 +136,18 @@ static wk_status write_report(const wk_quantize_job *j) {
   return wk_out_commit(out);
 }
 
+static wk_status load(wk_quantize_job *j) {
+  wk_status s = wk_quantize_load(j);
+  wk_progress_end();
+  if (j->notes.n) fputs(j->notes.s, stderr);
+  return s;
+}
+
 static wk_status quantise(wk_quantize_job *j) {
   double decibel = 0;
   if (j->opts->target_drop) WK_TRY(wk_quantize_target(j->opts->target_drop, &decibel));
   WK_TRY(check_paths(j));
-  WK_TRY(wk_quantize_load(j));
+  WK_TRY(load(j));
   WK_TRY(check_paths(j)); /* the calibration files, too */
   WK_TRY(wk_quantize_profile(j));
   if (j->opts->target_drop) WK_TRY(wk_quantize_search(j, decibel));

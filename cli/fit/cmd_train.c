@@ -15,13 +15,13 @@ static const wk_train_opts defaults = {.rate = NAN, .weight_decay = NAN, .accumu
                                        .seed = 1, .optimizer = WK_OPTIMIZER_ADAM};
 
 /* In the order of the table, which ends with one for the importer. */
-const char *const wk_train_optimizers[] = {"sgd", "momentum", "nesterov", "adam", "adamw",
+static const char *const optimizers[] = {"sgd", "momentum", "nesterov", "adam", "adamw",
                                            "adagrad", NULL};
 _Static_assert(WK_OPTIMIZER_SGD == 0 && WK_OPTIMIZER_ADAM == 3 && WK_OPTIMIZER_ADAGRAD == 5 &&
                WK_OPTIMIZER_ADAM_PLAIN == 6, "optimizers.def lists them in another order");
-const char *const wk_train_schedules[] = {"constant", "step", "cosine", NULL};
+static const char *const schedules[] = {"constant", "step", "cosine", NULL};
 static const char *const emissions[] = {"onnx", "package", "bundle", NULL};
-const char *const wk_train_norms[] = {"train", "frozen", NULL};
+static const char *const norms[] = {"train", "frozen", NULL};
 enum { DEFAULT_EPOCHS = 10 };
 
 static const wk_option options[] = {
@@ -53,7 +53,7 @@ static const wk_option options[] = {
      .offset = offsetof(wk_train_opts, freeze)},
     {"batch-norm", 0, "MODE", "whether normalisations have the statistics of each batch, which the "
      "running ones follow (default), or the running ones, which stay", .kind = WK_OPTION_CHOICE,
-     .offset = offsetof(wk_train_opts, batch_norm), .choices = wk_train_norms},
+     .offset = offsetof(wk_train_opts, batch_norm), .choices = norms},
     {"qat", 0, NULL, "train a quantised model (of wick quantize): the floats that its weights "
      "stand for, rounded wherever the model rounds, with gradients that go straight through; its "
      "scales stay, and its integers are written anew", .kind = WK_OPTION_FLAG,
@@ -61,12 +61,12 @@ static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "How"},
     {"optimizer", 0, "NAME", "the rule of a step, as PyTorch defines it (default adam)",
      .kind = WK_OPTION_CHOICE, .offset = offsetof(wk_train_opts, optimizer),
-     .choices = wk_train_optimizers},
+     .choices = optimizers},
     {"lr", 0, "R", "learning rate (default: adam and adamw 0.001, the others 0.01)",
      .kind = WK_OPTION_DOUBLE, .offset = offsetof(wk_train_opts, rate)},
     {"schedule", 0, "NAME", "of the rate: as it is (default), a tenth after each third of the "
      "steps, or falling to 0 along a cosine", .kind = WK_OPTION_CHOICE,
-     .offset = offsetof(wk_train_opts, schedule), .choices = wk_train_schedules},
+     .offset = offsetof(wk_train_opts, schedule), .choices = schedules},
     {"weight-decay", 0, "W", "default 0; adamw 0.01", .kind = WK_OPTION_DOUBLE,
      .offset = offsetof(wk_train_opts, weight_decay)},
     {"clip-norm", 0, "C", "scale gradients down to this common norm", .kind = WK_OPTION_DOUBLE,
@@ -273,7 +273,7 @@ static wk_status make_plan(wk_train_job *j) {
                     o->accumulate > 1 ? " or --accumulate" : "",
                     o->validate > 0 ? " or --validate" : "");
   int64_t epochs = o->epochs ? o->epochs : DEFAULT_EPOCHS;
-  if (o->steps) epochs = (o->steps + p->per_epoch - 1) / p->per_epoch;
+  if (o->steps) epochs = wk_ceil_div(o->steps, p->per_epoch);
   p->epochs = j->run.history.epochs = epochs;
   j->run.history.per_epoch = p->per_epoch;
   j->run.history.has_steps = o->history_steps != NULL;
@@ -329,16 +329,16 @@ static wk_status describe(wk_train_job *j) {
   add_samples(&b, j, &j->data.labels);
   wk_str_printf(&b, "loss %s of %s\n", o->loss, j->step.output);
   wk_str_printf(&b, "optimizer %s, lr %.17g, weight-decay %.17g\n",
-                wk_train_optimizers[o->optimizer], j->step.hypers.rate,
+                optimizers[o->optimizer], j->step.hypers.rate,
                 j->step.hypers.weight_decay);
   wk_str_printf(&b, "clip-norm %.17g\n", o->clip_norm);
   wk_str_printf(&b, "batch %lld\n", (long long)j->run.plan.batch);
   wk_str_printf(&b, "accumulate %lld\n", (long long)o->accumulate);
   wk_str_printf(&b, "validate %.17g\n", o->validate);
   wk_str_printf(&b, "seed %lld\n", (long long)o->seed);
-  wk_str_printf(&b, "batch-norm %s\n", wk_train_norms[o->batch_norm]);
+  wk_str_printf(&b, "batch-norm %s\n", norms[o->batch_norm]);
   if (o->qat) wk_str_printf(&b, "qat yes\n");
-  wk_str_printf(&b, "schedule %s\n", wk_train_schedules[o->schedule]);
+  wk_str_printf(&b, "schedule %s\n", schedules[o->schedule]);
   if (o->schedule) wk_str_printf(&b, "steps %lld\n", (long long)j->run.plan.steps);
   add_list(&b, "train", &o->train);
   add_list(&b, "freeze", &o->freeze);

@@ -165,9 +165,6 @@ typedef struct {
   int optimizer, schedule, batch_norm, emit;
   bool qat, resume, verbose;
 } wk_train_opts;
-/* In the order of the choices. */
-extern const char *const wk_train_optimizers[], *const wk_train_schedules[];
-extern const char *const wk_train_norms[];
 
 /* what: as for wk_paths_write. */
 typedef struct {

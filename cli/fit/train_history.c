@@ -125,7 +125,7 @@ static void add_step_diagram(wk_str *b, const wk_history *h, wk_arena *a, const 
   wk_plot p = {.title = title, .x_title = "step", .y_text = number_text};
   wk_plot_series line = {.is_line = true};
   size_t n = h->steps.n, last = n > 1 ? n - 1 : 1;
-  size_t tick = (size_t)wk_plot_tick_step((int64_t)n, TICKS), stride = (n + POINTS - 1) / POINTS;
+  size_t tick = (size_t)wk_plot_tick_step((int64_t)n, TICKS), stride = wk_ceil_div(n, POINTS);
   for (size_t i = 0; i < n; i++) {
     double x = (double)i / (double)last;
     double y = *(const double *)((const char *)&h->steps.data[i] + offset);

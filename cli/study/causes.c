@@ -44,7 +44,8 @@ static bool is_compute(const wk_sim_span *s) {
   return s->queue == WK_QUEUE_ex || s->queue == WK_QUEUE_ve;
 }
 
-bool wk_reads_back(const wk_isa_command *load, const wk_isa_command *store) {
+/* A load brings back what a store has put into memory. */
+static bool reads_back(const wk_isa_command *load, const wk_isa_command *store) {
   return load->opcode == WK_CMD_LD && store->opcode == WK_CMD_ST &&
          WK_V(load, LD, dram) < wk_transfer_end(store) &&
          WK_V(store, ST, dram) < wk_transfer_end(load);
@@ -54,7 +55,7 @@ static bool waits_for_what_it_reads(const walk *w, uint32_t i) {
   wk_isa_command load, store;
   return wk_stream_get(w->x->stream, i, &load) &&
          wk_stream_get(w->x->stream, w->spans[i].released_by, &store) &&
-         wk_reads_back(&load, &store);
+         reads_back(&load, &store);
 }
 
 static bool is_released(const walk *w, uint32_t i) {

@@ -59,8 +59,6 @@ extern const struct wk_cause_info {
 bool *wk_weights_of(const wk_sim_shown *x);
 /* All of them; *n: those before END. free() */
 wk_isa_command *wk_commands_of(const wk_stream *s, uint32_t *n);
-/* A load brings back what a store has put into memory. */
-bool wk_reads_back(const wk_isa_command *load, const wk_isa_command *store);
 
 /* ---- what if --------------------------------------------------------------------------------- */
 

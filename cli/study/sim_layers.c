@@ -45,7 +45,7 @@ static void count_accesses(wk_sim_layers *out, const wk_sim_run *run) {
 
 static uint64_t cycles_of(const wk_machine *m, uint64_t bytes) {
   uint64_t num = (uint64_t)m->dram_bytes.num, den = (uint64_t)m->dram_bytes.den;
-  return (bytes * den + num - 1) / num;
+  return wk_ceil_div(bytes * den, num);
 }
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }

@@ -71,7 +71,7 @@ static uint64_t busy_cycles(walk *w, const wk_isa_command *c) {
   const wk_machine *m = w->x->machine;
   if (moves(c)) {
     uint64_t n = wk_transfer_bytes(c);
-    if (w->assumed & WK_IF_FAST) return (n + (uint64_t)m->bus - 1) / (uint64_t)m->bus;
+    if (w->assumed & WK_IF_FAST) return wk_ceil_div(n, (uint64_t)m->bus);
     return n * (uint64_t)m->dram_bytes.den / (uint64_t)m->dram_bytes.num + 1;
   }
   if (c->queue != WK_QUEUE_ex || c->opcode == WK_CMD_MARK) return wk_isa_duration(m, c) + 1;

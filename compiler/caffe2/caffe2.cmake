@@ -10,4 +10,4 @@ add_custom_command(
   DEPENDS ${CAFFE2_PROTO_DIR}/caffe2.proto
   VERBATIM)
 target_sources(wk_caffe2 PRIVATE ${CAFFE2_GENERATED})
-set_source_files_properties(${CAFFE2_GENERATED} PROPERTIES COMPILE_OPTIONS -w)
+set_source_files_properties(${CAFFE2_GENERATED} PROPERTIES COMPILE_OPTIONS "-w;-DNDEBUG")

@@ -16,6 +16,7 @@ void wk_quantize_job_free(wk_quantize_job *j) {
   wk_quantize_plan_free(&j->plan);
   wk_module_free(j->m);
   wk_calibration_free(&j->data);
+  wk_str_free(&j->notes);
   wk_arena_free(j->arena);
 }
 
@@ -78,11 +79,7 @@ static wk_status import_bound(wk_quantize_job *j, wk_binding_set *b) {
                                       .value = j->data.groups.data[0].in[i]};
   const wk_import_options o = wk_binding_import_options(b, j->opts->verbose);
   wk_status s = wk_model_import_fed(j->path, &o, data, fixed, given, &report, &j->m);
-  wk_str notes = {0};
-  if (!s) wk_model_notes(&notes, j->path, &o, &report, j->m);
-  wk_progress_end();
-  if (notes.n) fputs(notes.s, stderr);
-  wk_str_free(&notes);
+  if (!s) wk_model_notes(&j->notes, j->path, &o, &report, j->m);
   wk_import_report_free(&report);
   return s;
 }

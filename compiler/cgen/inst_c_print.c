@@ -120,7 +120,7 @@ static void print_scratch(const printing *p) {
     int64_t bytes, size = wk_dtype_size(all.data[k]->dtype);
     if (is_declared(&all, k, &bytes)) continue;
     wk_str_printf(p->b, "%s t%u[%lld];\n", wk_expr_c_type(all.data[k]->dtype),
-                  all.data[k]->buffer, (long long)((bytes + size - 1) / size));
+                  all.data[k]->buffer, (long long)wk_ceil_div(bytes, size));
   }
   wk_vec_free(&all);
 }

@@ -112,6 +112,7 @@ void wk_compilation_close(wk_compilation *c) {
   free(c->bound);
   wk_targets_close(&c->targets);
   wk_str_free(&c->notes);
+  wk_str_free(&c->told);
   wk_arena_free(c->arena);
   *c = (wk_compilation){0};
 }

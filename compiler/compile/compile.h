@@ -99,6 +99,7 @@ typedef struct {
   double emit_seconds, seconds; /* seconds: of all, since the run began */
   double began;             /* wk_clock() then */
   wk_str notes;             /* what the user should know, as lines for standard error */
+  wk_str told;              /* what was asked for: text for standard error */
   wk_compiled *bound;       /* n of them */
   size_t n;
 } wk_compilation;

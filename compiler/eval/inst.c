@@ -211,7 +211,7 @@ static wk_status run_nest(const wk_frame *f, const wk_inst *inst) {
 
 /* ---- dispatch -------------------------------------------------------------------------------- */
 
-wk_status wk_frame_step(const wk_frame *f, const wk_inst *inst) {
+static wk_status step(const wk_frame *f, const wk_inst *inst) {
   static const struct {
     wk_op op;
     wk_status (*run)(const wk_frame *f, const wk_inst *inst);
@@ -228,7 +228,7 @@ wk_status wk_frame_step(const wk_frame *f, const wk_inst *inst) {
 wk_status wk_frame_run(const wk_frame *f, const wk_block *b) {
   for (size_t i = 0; i < b->insts.n; i++) {
     const wk_inst *inst = b->insts.data[i];
-    WK_TRY(wk_status_place(wk_frame_step(f, inst), place_of(inst)));
+    WK_TRY(wk_status_place(step(f, inst), place_of(inst)));
     if (f->hook) WK_TRY(f->hook(f->ctx, f->p, inst, f->bases));
   }
   return NULL;
@@ -237,5 +237,5 @@ wk_status wk_frame_run(const wk_frame *f, const wk_block *b) {
 wk_status wk_eval_inst(const wk_program *p, const wk_inst *inst, void *const *bases,
                        int64_t iteration) {
   wk_frame f = {.p = p, .bases = bases, .iteration = iteration};
-  return wk_status_place(wk_frame_step(&f, inst), place_of(inst));
+  return wk_status_place(step(&f, inst), place_of(inst));
 }

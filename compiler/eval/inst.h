@@ -16,7 +16,6 @@ typedef struct {
   void *ctx;
 } wk_frame;
 
-wk_status wk_frame_step(const wk_frame *f, const wk_inst *inst) WK_MUST_CHECK;
 wk_status wk_frame_run(const wk_frame *f, const wk_block *b) WK_MUST_CHECK;
 
 #endif

@@ -4,7 +4,6 @@
  * identities that hold for every value, NaN and -0.0 included, are used. */
 #include "compiler/expr/expr.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +130,7 @@ static uint16_t intern(wk_expr_builder *b, const wk_expr_node *x) {
     uint16_t *other = find(b, &swapped);
     if (*other) return (uint16_t)(*other - 1);
   }
-  assert(b->n < WK_EXPR_MAX_NODES);
+  wk_assert(b->n < WK_EXPR_MAX_NODES);
   if (b->n == b->cap) {
     grow(b);
     slot = find(b, x);
@@ -246,14 +245,14 @@ static uint16_t add(wk_expr_builder *b, const wk_expr_node *x) {
 /* ---- adding ---------------------------------------------------------------------------------- */
 
 uint16_t wk_expr_input(wk_expr_builder *b, int64_t k, wk_dtype t) {
-  assert(k >= 0 && t != WK_DTYPE_NONE);
+  wk_assert(k >= 0 && t != WK_DTYPE_NONE);
   wk_expr_node x = {.op = WK_EX_INPUT, .dtype = t};
   x.imm.i = k;
   return intern(b, &x);
 }
 
 uint16_t wk_expr_index(wk_expr_builder *b, int64_t axis) {
-  assert(axis >= 0 && axis < WK_MAX_RANK);
+  wk_assert(axis >= 0 && axis < WK_MAX_RANK);
   wk_expr_node x = {.op = WK_EX_INDEX, .dtype = WK_I64};
   x.imm.i = axis;
   return intern(b, &x);
@@ -273,13 +272,13 @@ uint16_t wk_expr_cast(wk_expr_builder *b, wk_dtype t, uint16_t x) {
 }
 
 uint16_t wk_expr_sat(wk_expr_builder *b, wk_dtype t, uint16_t x) {
-  assert(wk_dtype_is_int(t) && wk_dtype_is_int(b->nodes[x].dtype) && !wk_dtype_is_narrow(t));
+  wk_assert(wk_dtype_is_int(t) && wk_dtype_is_int(b->nodes[x].dtype) && !wk_dtype_is_narrow(t));
   wk_expr_node node = {.op = WK_EX_SAT, .dtype = t, .arg = {x, 0, 0}};
   return add(b, &node);
 }
 
 uint16_t wk_expr_bits(wk_expr_builder *b, wk_dtype t, uint16_t x) {
-  assert(wk_dtype_bits(t) == wk_dtype_bits(b->nodes[x].dtype));
+  wk_assert(wk_dtype_bits(t) == wk_dtype_bits(b->nodes[x].dtype));
   wk_expr_node node = {.op = WK_EX_BITS, .dtype = t, .arg = {x, 0, 0}};
   return add(b, &node);
 }
@@ -289,7 +288,7 @@ static uint16_t add_op(wk_expr_builder *b, wk_expr_op op, uint16_t x, uint16_t y
   wk_dtype args[3] = {b->nodes[x].dtype, b->nodes[y].dtype, b->nodes[z].dtype};
   char why[64];
   const char *refusal = wk_expr_refusal(op, args, why);
-  assert(!refusal && ops[op].result != ARG);
+  wk_assert(!refusal && ops[op].result != ARG);
   (void)refusal;
   switch (ops[op].result) {
     case SAME: node.dtype = args[0]; break;
@@ -301,17 +300,17 @@ static uint16_t add_op(wk_expr_builder *b, wk_expr_op op, uint16_t x, uint16_t y
 }
 
 uint16_t wk_expr_1(wk_expr_builder *b, wk_expr_op op, uint16_t x) {
-  assert(ops[op].arity == 1);
+  wk_assert(ops[op].arity == 1);
   return add_op(b, op, x, 0, 0);
 }
 
 uint16_t wk_expr_2(wk_expr_builder *b, wk_expr_op op, uint16_t x, uint16_t y) {
-  assert(ops[op].arity == 2);
+  wk_assert(ops[op].arity == 2);
   return add_op(b, op, x, y, 0);
 }
 
 uint16_t wk_expr_3(wk_expr_builder *b, wk_expr_op op, uint16_t x, uint16_t y, uint16_t z) {
-  assert(ops[op].arity == 3);
+  wk_assert(ops[op].arity == 3);
   return add_op(b, op, x, y, z);
 }
 

@@ -2,7 +2,6 @@
 /* Evaluation of expressions. There is one implementation, over columns of up to WK_EXPR_BLOCK
  * wk_scalar: a node's kernel computes in double or 64-bit integers, then the column is rounded or
  * wrapped to the node's dtype. A single element is a block of one: both ways agree bit for bit. */
-#include <assert.h>
 #include <string.h>
 
 #include "compiler/expr/scalar.h"
@@ -211,7 +210,7 @@ void wk_expr_block_begin(const wk_expr *e, wk_scalar *scratch) {
 void wk_expr_eval_block(const wk_expr *e, const void *const *inputs, const int64_t *in_strides,
                         const int64_t *const *index, int n, wk_scalar *scratch,
                         void *const *results, const int64_t *out_strides) {
-  assert(n >= 0 && n <= WK_EXPR_BLOCK);
+  wk_assert(n >= 0 && n <= WK_EXPR_BLOCK);
 #define COLUMN(k) (scratch + (size_t)(k) * WK_EXPR_BLOCK)
   for (uint32_t k = 0; k < e->n; k++) {
     const wk_expr_node *x = &e->nodes[k];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Derivatives of expressions, in reverse, by the last column of expr.def. */
-#include <assert.h>
 #include <string.h>
 
 #include "compiler/expr/expr.h"

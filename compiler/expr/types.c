@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/expr/types.h"
 
-#include <assert.h>
 #include <string.h>
 
 static const struct {
@@ -58,7 +57,7 @@ bool wk_dtype_from_name(const char *s, size_t n, wk_dtype *out) {
 }
 
 wk_type wk_type_make(wk_dtype t, int rank, const int64_t *dims) {
-  assert(rank >= 0 && rank <= WK_MAX_RANK);
+  wk_assert(rank >= 0 && rank <= WK_MAX_RANK);
   wk_type type = {.dtype = t, .rank = rank};
   for (int i = 0; i < rank; i++) type.dims[i] = dims[i];
   return type;
@@ -86,7 +85,7 @@ bool wk_type_equal(const wk_type *a, const wk_type *b) {
 int64_t wk_type_count(const wk_type *t) {
   int64_t n = 0;
   bool ok = wk_dims_product(t->dims, t->rank, &n);
-  assert(ok);
+  wk_assert(ok);
   return ok ? n : 0;
 }
 

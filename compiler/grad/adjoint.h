@@ -34,9 +34,6 @@ wk_value_id wk_adjoint_sum_to(wk_low *l, wk_value_id v, const wk_type *t);
  * inputs. */
 wk_value_id wk_adjoint_through(wk_adjoint *a, const wk_expr *e, const wk_value_id *in, int n_in,
                                int k, wk_value_id g);
-/* v with so many zeros before and after along each axis; negative: cut off. */
-wk_value_id wk_adjoint_padded(wk_low *l, wk_value_id v, const int64_t *before,
-                              const int64_t *after);
 wk_value_id wk_adjoint_zeros(wk_low *l, const wk_type *t);
 /* With the last two axes exchanged. */
 wk_value_id wk_adjoint_swapped(wk_low *l, wk_value_id v);

@@ -9,8 +9,8 @@ static const wk_type *input_type(const wk_adjoint *a, uint32_t k) {
   return wk_low_type(&a->l, a->n->in[k]);
 }
 
-wk_value_id wk_adjoint_padded(wk_low *l, wk_value_id y, const int64_t *before,
-                              const int64_t *after) {
+/* y with so many zeros before and after along each axis; negative: cut off. */
+static wk_value_id padded(wk_low *l, wk_value_id y, const int64_t *before, const int64_t *after) {
   if (l->status) return 0;
   int rank = wk_low_type(l, y)->rank;
   bool any = false;
@@ -51,7 +51,7 @@ static wk_value_id spread(wk_low *l, wk_value_id y, int axis, int64_t step) {
   for (int i = axis + 1; i < t.rank; i++) rest *= t.dims[i];
   int64_t four[] = {lead, t.dims[axis], 1, rest};
   after[2] = step - 1;
-  y = wk_adjoint_padded(l, wk_low_reshape(l, y, 4, four), before, after);
+  y = padded(l, wk_low_reshape(l, y, 4, four), before, after);
   memcpy(dims, t.dims, (size_t)t.rank * sizeof *dims);
   dims[axis] *= step;
   return wk_low_reshape(l, y, t.rank, dims);
@@ -83,7 +83,7 @@ void wk_adjoint_slice(wk_adjoint *a) {
     before[i] = first;
     after[i] = x.dims[i] - first - (n > 1 ? n * step : 1);
   }
-  a->dx[0] = wk_adjoint_padded(&a->l, y, before, after);
+  a->dx[0] = padded(&a->l, y, before, after);
 }
 
 void wk_adjoint_concat(wk_adjoint *a) {
@@ -119,13 +119,13 @@ void wk_adjoint_pad(wk_adjoint *a) {
     before[i] = -p->before.v[i];
     after[i] = -p->after.v[i];
   }
-  wk_value_id inner = wk_adjoint_padded(&a->l, a->dy[0], before, after);
+  wk_value_id inner = padded(&a->l, a->dy[0], before, after);
   if (a->wants[0]) a->dx[0] = inner;
   if (!wk_adjoint_wants(a, 1)) return;
   /* what the fill gets is all but what the rest gets */
   const wk_type fill = *input_type(a, 1);
   const wk_type whole = *wk_low_type(&a->l, a->dy[0]);
-  wk_value_id kept = wk_adjoint_padded(&a->l, inner, p->before.v, p->after.v);
+  wk_value_id kept = padded(&a->l, inner, p->before.v, p->after.v);
   const wk_type scalar = wk_type_make(whole.dtype, 0, NULL);
   wk_value_id rest = wk_low_map(&a->l, whole.dtype, "sub(a, b)", 2, a->dy[0], kept);
   wk_value_id sum = wk_adjoint_sum_to(&a->l, rest, &scalar);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/ir/graph.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -384,15 +383,14 @@ wk_status wk_graph_add(wk_graph *g, const wk_node_desc *d, wk_value_id *out) {
 wk_value_id wk_build(wk_graph *g, wk_op op, void *attrs, int n_in, ...) {
   enum { MAX_IN = 64 };
   wk_value_id in[MAX_IN];
-  assert(n_in >= 0 && n_in <= MAX_IN);
+  wk_assert(n_in >= 0 && n_in <= MAX_IN);
   va_list ap;
   va_start(ap, n_in);
   for (int i = 0; i < n_in; i++) in[i] = va_arg(ap, wk_value_id);
   va_end(ap);
   wk_node_desc d = {.op = op, .attrs = attrs, .in = in, .n_in = (uint32_t)n_in};
   wk_status s = wk_graph_add(g, &d, NULL);
-  assert(!s && "wk_build: operands do not fit the operator");
-  if (s) abort();
+  if (s) WK_BUG("operands do not fit the operator");
   const wk_node *n = &g->nodes.data[g->nodes.n - 1];
   return n->out[0];
 }

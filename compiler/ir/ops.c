@@ -6,7 +6,6 @@
 #include "compiler/expr/scalar.h"
 #include "compiler/ir/ops.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +52,7 @@ const wk_op_info *wk_op_get(wk_op op) {
 #undef OP
     case WK_OP_COUNT: break;
   }
-  assert(!"no such operator");
+  wk_assert(!"no such operator");
   return NULL;
 }
 #undef A_INT

@@ -26,7 +26,7 @@ uint32_t wk_gen_buffer(wk_gen *c, const char *name, int64_t bytes) {
   return wk_program_buffer(c->p, &b);
 }
 
-uint32_t wk_gen_const_buffer(wk_gen *c, const wk_value *v) {
+static uint32_t const_buffer(wk_gen *c, const wk_value *v) {
   char key[48];
   snprintf(key, sizeof key, "%p:%lld", v->data, (long long)wk_type_bytes(&v->type));
   uint32_t found;
@@ -70,7 +70,7 @@ void wk_gen_copy(wk_gen *c, wk_block *b, const wk_view *dst, const wk_view *src,
     wk_type t = wk_type_make(src->dtype, src->rank, src->dims);
     wk_view tmp = wk_view_dense(wk_gen_buffer(c, "reshape", wk_type_bytes(&t)), &t, WK_ROLE_OUT);
     wk_gen_emit_copy(c, b, tmp, *src, name);
-    if (!wk_view_reshape(&tmp, dst->rank, dst->dims, &s)) abort(); /* dense views always reshape */
+    if (!wk_view_reshape(&tmp, dst->rank, dst->dims, &s)) WK_BUG("a dense view is not reshaped");
     wk_gen_emit_copy(c, b, *dst, s, name);
   }
 }
@@ -80,7 +80,7 @@ const wk_view *wk_gen_storage(wk_gen *c, wk_gen_graph *gg, wk_value_id v) {
   if (!s->set) {
     const wk_value *val = wk_val(gg->g, v);
     if (val->kind == WK_VALUE_CONSTANT)
-      s->view = wk_view_dense(wk_gen_const_buffer(c, val), &val->type, WK_ROLE_IN);
+      s->view = wk_view_dense(const_buffer(c, val), &val->type, WK_ROLE_IN);
     else
       s->view = wk_view_ordered(wk_gen_buffer(c, val->name, wk_type_bytes(&val->type)), val);
     s->set = true;
@@ -96,7 +96,7 @@ static wk_type reduce_space(const wk_gen_graph *gg, const wk_node *n) {
   for (uint32_t i = 1; i < n->n_in; i++) {
     wk_type both;
     wk_status s = wk_type_broadcast(&t, &wk_val(gg->g, n->in[i])->type, &both);
-    if (s) abort(); /* verified before */
+    if (s) WK_BUG("verified shapes do not broadcast");
     t = both;
   }
   return t;

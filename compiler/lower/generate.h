@@ -41,7 +41,6 @@ void wk_gen_emit_copy(wk_gen *c, wk_block *b, wk_view dst, wk_view src, const ch
 /* One more copy in the count of those that a plain compiler would make. */
 void wk_gen_count_copy(wk_gen *c, const wk_type *t);
 uint32_t wk_gen_buffer(wk_gen *c, const char *name, int64_t bytes);
-uint32_t wk_gen_const_buffer(wk_gen *c, const wk_value *v);
 /* Decides the storage of v if nothing has yet (a constant's buffer, a buffer of its own). */
 const wk_view *wk_gen_storage(wk_gen *c, wk_gen_graph *gg, wk_value_id v);
 

@@ -18,7 +18,6 @@
 #include "compiler/lower/build.h"
 
 #define MAX_STATES 2
-#define MAX_GATES 4
 
 typedef struct {
   wk_op op;             /* activation as an elementwise operator … */

@@ -9,10 +9,10 @@
 #include <string.h>
 
 int64_t wk_plan_part_clear(const wk_plan_part *p, uint32_t i, int64_t v) {
-  int64_t align = p->align[i], at = (v + align - 1) / align * align;
+  int64_t align = p->align[i], at = wk_ceil_div(v, align) * align;
   for (uint32_t b = p->block_at[i]; b < p->block_at[i + 1]; b++)
     if (at < p->blocks[b].top && p->blocks[b].bottom < at + p->size[i])
-      at = (p->blocks[b].top + align - 1) / align * align;
+      at = wk_ceil_div(p->blocks[b].top, align) * align;
   return at;
 }
 
@@ -61,7 +61,7 @@ static int64_t fit(const wk_plan_part *p, uint32_t i, bool tightest, const int64
       best_gap = gap;
       if (!tightest) return best;
     }
-    int64_t top = (taken[q].top + align - 1) / align * align;
+    int64_t top = wk_ceil_div(taken[q].top, align) * align;
     if (top > free_from) free_from = top;
   }
   return best >= 0 ? best : free_from;

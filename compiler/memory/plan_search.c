@@ -20,7 +20,6 @@
  * Scheduling" (not-first). */
 #include "compiler/memory/plan_state.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,7 +156,7 @@ static uint32_t pick_section(const wk_plan_search *s, uint32_t from, uint32_t to
       least = r;
     }
   }
-  assert(best != UINT32_MAX);
+  wk_assert(best != UINT32_MAX);
   return best;
 }
 

@@ -25,7 +25,7 @@ typedef struct {
 
 static int64_t padded_units(const split_work *w, uint32_t i) {
   const wk_plan_item *it = &w->items[i];
-  return (it->size + it->align - 1) / it->align * it->align / w->unit;
+  return wk_ceil_div(it->size, it->align) * it->align / w->unit;
 }
 
 typedef struct { int64_t time; uint32_t item; bool start; } moment;
@@ -245,7 +245,7 @@ wk_status wk_plan_split_items(const wk_plan_item *items, size_t n, wk_arena *are
     active[m++] = i;
     if (it->fixed >= 0) w.blocks[w.n_blocks++] = i;
     else w.free_items[w.n_free++] = i;
-    int64_t padded = (it->size + it->align - 1) / it->align * it->align;
+    int64_t padded = wk_ceil_div(it->size, it->align) * it->align;
     w.unit = (int64_t)wk_gcd(wk_gcd((uint64_t)w.unit, (uint64_t)padded),
                              wk_gcd((uint64_t)it->align,
                                     it->fixed >= 0 ? (uint64_t)it->fixed : 0));

@@ -20,4 +20,5 @@ add_custom_command(
   DEPENDS ${VALUES_PROTO_DIR}/values.proto
   VERBATIM)
 target_sources(wk_onnx PRIVATE ${ONNX_GENERATED} ${VALUES_GENERATED})
-set_source_files_properties(${ONNX_GENERATED} ${VALUES_GENERATED} PROPERTIES COMPILE_OPTIONS -w)
+set_source_files_properties(${ONNX_GENERATED} ${VALUES_GENERATED} PROPERTIES
+                            COMPILE_OPTIONS "-w;-DNDEBUG")

@@ -79,7 +79,6 @@ typedef struct {
 } wk_optimizer;
 const wk_optimizer *wk_optimizer_get(wk_optimizer_kind k);
 int wk_optimizer_states(wk_optimizer_kind k);
-int wk_optimizer_factors(wk_optimizer_kind k);
 
 /* The factors of a step, scalars of dtype t (f32 or f64): one `map`. rate: one float; step: one
  * integer or float, 1 in the first step. */

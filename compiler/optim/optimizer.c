@@ -29,7 +29,7 @@ static int words(const char *list) {
 }
 
 int wk_optimizer_states(wk_optimizer_kind k) { return words(optimizers[k].states); }
-int wk_optimizer_factors(wk_optimizer_kind k) { return words(optimizers[k].factors); }
+static int factor_count(wk_optimizer_kind k) { return words(optimizers[k].factors); }
 
 /* $NAME and $rest_NAME of a wk_hypers. */
 static bool hyper(const void *ctx, const char *name, size_t n, double *value) {
@@ -95,7 +95,7 @@ wk_status wk_optimizer_build(wk_graph *g, const wk_update_desc *d, wk_value_id *
   wk_value_id in[MAX_INPUTS] = {d->weight, d->gradient};
   wk_value_id out[1 + WK_OPTIMIZER_STATES];
   wk_dtype dtypes[WK_COUNTOF(in)];
-  int states = wk_optimizer_states(d->kind), factors = wk_optimizer_factors(d->kind), n = 2;
+  int states = wk_optimizer_states(d->kind), factors = factor_count(d->kind), n = 2;
   for (int i = 0; i < states; i++) in[n++] = d->states[i];
   for (int i = 0; i < factors; i++) in[n++] = d->factors[i];
   if (d->apply != WK_NONE) in[n++] = d->apply;

@@ -49,7 +49,7 @@ bool wk_cut_same_layout(const wk_type *t, const wk_edge_layout *a, const wk_edge
 }
 
 static int64_t blocks(const wk_type *t, const wk_edge_layout *l) {
-  return (t->dims[l->split] + l->block - 1) / l->block;
+  return wk_ceil_div(t->dims[l->split], l->block);
 }
 
 /* Dims with the blocks as an axis at the end, in the tensor's order of axes. */

@@ -39,7 +39,7 @@ static int64_t stack(wk_plan_item *items, size_t n) {
   int64_t end = 0;
   for (size_t k = 0; k < n; k++) {
     items[k].offset = end;
-    end += (items[k].size + WICK_ALIGN - 1) / WICK_ALIGN * WICK_ALIGN;
+    end += wk_ceil_div(items[k].size, WICK_ALIGN) * WICK_ALIGN;
   }
   return end;
 }

@@ -7,13 +7,6 @@
 
 #define WK_PACK_LEAST 1024 /* elements; below, taking them apart costs more than is won */
 
-typedef struct {
-  int per;       /* elements in a byte; 0: it is not packed */
-  int64_t least; /* of a constant of bytes: its smallest value, held as 0; else 0 */
-} wk_packing;
-
-/* For a constant's type and bytes. */
-wk_packing wk_packing_of(const wk_type *t, const void *bytes);
 /* A constant that can be packed and is large enough. */
 bool wk_is_worth_packing(const wk_value *v);
 /* Whether it reads bytes as pack-constants writes them. */

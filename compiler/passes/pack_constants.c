@@ -38,8 +38,13 @@ static void find_range(const uint8_t *bytes, int64_t n, uint8_t sign, uint8_t *l
   }
 }
 
-wk_packing wk_packing_of(const wk_type *t, const void *bytes) {
-  wk_packing p = {0};
+typedef struct {
+  int per;       /* elements in a byte; 0: it is not packed */
+  int64_t least; /* of a constant of bytes: its smallest value, held as 0; else 0 */
+} packing;
+
+static packing packing_of(const wk_type *t, const void *bytes) {
+  packing p = {0};
   int64_t n = wk_type_count(t);
   uint8_t sign = t->dtype == WK_I8 ? 0x80 : 0, low, high;
   if (!bytes || n == 0) return p;
@@ -54,7 +59,7 @@ wk_packing wk_packing_of(const wk_type *t, const void *bytes) {
 
 bool wk_is_worth_packing(const wk_value *v) {
   return v->kind == WK_VALUE_CONSTANT && wk_type_count(&v->type) >= WK_PACK_LEAST &&
-         wk_packing_of(&v->type, v->data).per;
+         packing_of(&v->type, v->data).per;
 }
 
 /* The bytes of a constant, or of a reshaped one, that nobody else reads; NULL: v is none. */
@@ -93,7 +98,7 @@ static wk_value_id split_operand(const packer *p, wk_value_id v) {
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-static wk_value_id packed(const packer *p, const wk_packing *of, wk_value_id v) {
+static wk_value_id packed(const packer *p, const packing *of, wk_value_id v) {
   const wk_type t = *wk_type_of(p->r, v);
   int axis = axis_in(p, &t);
   int64_t dims[WK_MAX_RANK], outer = 1, inner = 1, part = t.dims[axis] / p->per;
@@ -129,7 +134,7 @@ static wk_value_id shifts(const packer *p) {
 }
 
 /* The value of type t that lies in a byte. */
-static uint16_t taken_out(wk_expr_builder *b, const packer *p, const wk_packing *of, wk_dtype t,
+static uint16_t taken_out(wk_expr_builder *b, const packer *p, const packing *of, wk_dtype t,
                           uint16_t byte, uint16_t shift) {
   uint16_t mask = wk_expr_i(b, WK_U8, (1 << 8 / p->per) - 1);
   uint16_t x = wk_expr_2(b, WK_EX_AND, wk_expr_2(b, WK_EX_SHR, byte, shift), mask);
@@ -141,7 +146,7 @@ static uint16_t taken_out(wk_expr_builder *b, const packer *p, const wk_packing 
 
 /* ---- the rule -------------------------------------------------------------------------------- */
 
-static bool is_packable(const packer *p, const wk_packing *of, wk_value_id v) {
+static bool is_packable(const packer *p, const packing *of, wk_value_id v) {
   const wk_type *t = wk_type_of(p->r, v);
   int axis = axis_in(p, t);
   return of->per == p->per && axis >= 0 &&
@@ -149,7 +154,7 @@ static bool is_packable(const packer *p, const wk_packing *of, wk_value_id v) {
 }
 
 /* The first axis that can be split, so that what lies side by side is long. */
-static bool choose_axis(packer *p, const wk_packing *of, const wk_type *t) {
+static bool choose_axis(packer *p, const packing *of, const wk_type *t) {
   p->per = of->per;
   for (int i = 0; i < t->rank; i++) {
     p->axis = p->space.rank - t->rank + i;
@@ -158,7 +163,7 @@ static bool choose_axis(packer *p, const wk_packing *of, const wk_type *t) {
   return false;
 }
 
-static bool pack(packer *p, const wk_packing *of) {
+static bool pack(packer *p, const packing *of) {
   const wk_node n = *p->n;
   wk_rewrite *r = p->r;
   wk_fuse f = {.b = wk_expr_begin(r->arena), .g = r->g};
@@ -193,10 +198,10 @@ static bool rule(wk_rewrite *r, wk_node_id id, const wk_node *n) {
     return false;
   packer p = {.r = r, .n = n, .space = *wk_type_of(r, n->out[0])};
   if (p.space.rank >= WK_MAX_RANK) return false;
-  wk_packing of[WK_FUSE_MAX_INPUTS];
+  packing of[WK_FUSE_MAX_INPUTS];
   bool chosen = false;
   for (uint32_t k = 0; k < n->n_in; k++)
-    of[k] = wk_packing_of(wk_type_of(r, n->in[k]), own_contents(r, n->in[k]));
+    of[k] = packing_of(wk_type_of(r, n->in[k]), own_contents(r, n->in[k]));
   for (uint32_t k = 0; k < n->n_in && !chosen; k++) {
     const wk_type *t = wk_type_of(r, n->in[k]);
     chosen = of[k].per && wk_type_count(t) >= WK_PACK_LEAST &&

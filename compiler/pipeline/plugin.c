@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,8 +18,10 @@
 static struct {
   void *handles[WK_MAX_PLUGINS];
   const wk_target *targets[WK_MAX_PLUGINS];
-  size_t n, n_targets;
+  size_t n;
+  atomic_size_t n_targets; /* grows behind its target, for those who read meanwhile */
 } plugins;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of whoever loads */
 
 const wk_target *wk_plugin_target(size_t i) {
   return i < plugins.n_targets ? plugins.targets[i] : NULL;
@@ -82,7 +86,8 @@ static wk_status load_target(const char *file, void *handle) {
   if (!get) return NULL;
   const wk_target *t = get();
   WK_TRY(check_target(file, t));
-  plugins.targets[plugins.n_targets++] = t;
+  plugins.targets[plugins.n_targets] = t;
+  plugins.n_targets++;
   return NULL;
 }
 
@@ -178,9 +183,16 @@ static wk_status load_listed(const char *text) {
   return s;
 }
 
-wk_status wk_plugins_load(const wk_strings *files) {
+static wk_status load_all(const wk_strings *files) {
   const char *listed = getenv("WICK_PLUGINS");
   if (listed) WK_TRY(load_listed(listed));
   for (size_t i = 0; i < files->n; i++) WK_TRY(load_named(files->data[i]));
   return NULL;
+}
+
+wk_status wk_plugins_load(const wk_strings *files) {
+  pthread_mutex_lock(&lock);
+  wk_status s = load_all(files);
+  pthread_mutex_unlock(&lock);
+  return s;
 }

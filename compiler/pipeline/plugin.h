@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Targets and devices from shared objects (compiler/target/plugin.h,
- * runtime/device.h). They are loaded once, for the whole process, and stay. */
+ * runtime/device.h). They are loaded once, for the whole process, by any thread, and stay. */
 #ifndef WICK_PIPELINE_PLUGIN_H
 #define WICK_PIPELINE_PLUGIN_H
 

@@ -5,7 +5,6 @@
  * vectors have no room to spare, so that one is caught that ends within it. */
 #include "compiler/support/support.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -148,9 +147,9 @@ static size_t place_in(const chunk *c, size_t n, size_t align) {
 
 static chunk *add_chunk(wk_arena *a, size_t n, size_t align) {
   size_t need, size;
-  if (__builtin_add_overflow(n, align + RED_ZONE, &need)) abort();
+  if (__builtin_add_overflow(n, align + RED_ZONE, &need)) wk_no_memory();
   size = need > a->next_size ? need : a->next_size;
-  if (__builtin_add_overflow(size, sizeof(chunk), &need)) abort();
+  if (__builtin_add_overflow(size, sizeof(chunk), &need)) wk_no_memory();
   chunk *c = wk_xmalloc(need);
   c->size = size;
   c->used = 0;
@@ -161,7 +160,7 @@ static chunk *add_chunk(wk_arena *a, size_t n, size_t align) {
 }
 
 static void *alloc_raw(wk_arena *a, size_t n, size_t align) {
-  assert(align && (align & (align - 1)) == 0);
+  wk_assert(align && (align & (align - 1)) == 0);
   if (align < 16) align = 16;
   size_t start = a->top ? place_in(a->top, n, align) : SIZE_MAX;
   if (start == SIZE_MAX) start = place_in(add_chunk(a, n, align), n, align);
@@ -202,7 +201,7 @@ char *wk_arena_printf(wk_arena *a, const char *fmt, ...) {
   va_copy(again, ap);
   int n = vsnprintf(NULL, 0, fmt, ap);
   va_end(ap);
-  if (n < 0) abort();
+  if (n < 0) wk_no_memory();
   char *s = alloc_raw(a, (size_t)n + 1, 16);
   vsnprintf(s, (size_t)n + 1, fmt, again);
   va_end(again);

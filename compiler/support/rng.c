@@ -3,8 +3,6 @@
  * (Irwin-Hall): integers only, so that no libm decides about the bits; its range is [-6, 6]. */
 #include "compiler/support/support.h"
 
-#include <assert.h>
-
 uint64_t wk_rng_next(wk_rng *r) {
   uint64_t z = r->s += UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -25,7 +23,7 @@ float wk_rng_normal(wk_rng *r) {
 }
 
 int64_t wk_rng_range(wk_rng *r, int64_t lo, int64_t hi) {
-  assert(lo <= hi);
+  wk_assert(lo <= hi);
   uint64_t span = (uint64_t)hi - (uint64_t)lo + 1;
   if (span == 0) return (int64_t)wk_rng_next(r);
   uint64_t reject = -span % span, x; /* 2^64 mod span: those would make low values likelier */

@@ -9,7 +9,7 @@
 /* Room for n more bytes and the final NUL. */
 static void reserve(wk_str *b, size_t n) {
   size_t want;
-  if (__builtin_add_overflow(b->n, n, &want) || want == SIZE_MAX) abort();
+  if (__builtin_add_overflow(b->n, n, &want) || want == SIZE_MAX) wk_no_memory();
   if (b->cap <= want) wk_vec_grow((void **)&b->s, &b->cap, want + 1, 1);
 }
 
@@ -27,7 +27,7 @@ void wk_str_vprintf(wk_str *b, const char *fmt, va_list ap) {
   va_copy(again, ap);
   reserve(b, 64);
   int n = vsnprintf(b->s + b->n, b->cap - b->n, fmt, ap);
-  if (n < 0) abort();
+  if (n < 0) wk_no_memory();
   if ((size_t)n >= b->cap - b->n) {
     reserve(b, (size_t)n);
     vsnprintf(b->s + b->n, b->cap - b->n, fmt, again);

@@ -9,9 +9,10 @@
  *   hashing    XXH3 (libxxhash), CRC32C
  *
  * Nothing here prints or exits. Allocation failure of small objects ends the program (wk_xmalloc,
- * wk_no_memory), sizes that come from user data go through wk_try_malloc and return a status. Code
- * that the runtime's API reaches (the accelerator's device) uses neither wk_x…, wk_arena, wk_str
- * nor wk_vec_push: it never ends the program (tests/lint/symbols). */
+ * wk_no_memory), as does what cannot be (wk_assert); sizes that come from user data go through
+ * wk_try_malloc and return a status. Code that the runtime's API reaches (the accelerator's device)
+ * uses neither wk_x…, wk_arena, wk_str nor wk_vec_push: it never ends the program
+ * (tests/lint/symbols). */
 #ifndef WICK_SUPPORT_H
 #define WICK_SUPPORT_H
 
@@ -79,6 +80,19 @@ void wk_status_print(FILE *f, wk_status s);
     (st) = (expr);                      \
     if (st) goto label;                 \
   } while (0)
+
+/* ---- what cannot be, where nothing can fail ------------------------------------------------ */
+
+/* Ends the program: by what it has said that it does then, else abort. `what`: static. */
+_Noreturn void wk_bug(const char *file, int line, const char *what);
+#define WK_BUG(what) wk_bug(__FILE__, __LINE__, (what))
+/* Once, before there are threads; `end` does not return and needs no memory. */
+void wk_bug_ends(void (*end)(const char *file, int line, const char *what));
+#ifdef NDEBUG
+#define wk_assert(x) ((void)sizeof(!(x)))
+#else
+#define wk_assert(x) ((x) ? (void)0 : WK_BUG(#x))
+#endif
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
@@ -178,6 +192,8 @@ static inline uint64_t wk_gcd(uint64_t a, uint64_t b) {
   }
   return a;
 }
+/* a / b, rounded up; b > 0. */
+static inline int64_t wk_ceil_div(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 static inline uint64_t wk_align_up(uint64_t x, uint64_t a) { return (x + a - 1) / a * a; }
 
 double wk_clock(void); /* seconds, monotonic */

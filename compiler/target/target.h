@@ -41,6 +41,7 @@ typedef struct {
   const char *command;    /* flags as recorded in the output */
   uint64_t input_hash;    /* XXH3-64 of the model file */
   void (*progress)(const char *what); /* told by what takes seconds; NULL: nobody listens */
+  wk_str *text; /* receives, after errors too, what settings ask for; NULL: nobody reads it */
 } wk_emit_options;
 
 /* What a target finds out while it generates code. */

@@ -274,7 +274,7 @@ wick_value wick_lstm(wick_builder *b, wick_value x, int64_t hidden, bool both_wa
 
 wick_value wick_unary(wick_builder *b, wk_op op, wick_value x) { return add(b, op, NULL, &x, 1); }
 
-wick_value wick_binary(wick_builder *b, wk_op op, wick_value x, wick_value y) {
+static wick_value binary(wick_builder *b, wk_op op, wick_value x, wick_value y) {
   wick_value in[] = {x, y};
   return add(b, op, NULL, in, 2);
 }
@@ -285,10 +285,10 @@ wick_value wick_scalar(wick_builder *b, double v) {
 
 wick_value wick_relu(wick_builder *b, wick_value x) { return wick_unary(b, WK_OP_RELU, x); }
 wick_value wick_add(wick_builder *b, wick_value x, wick_value y) {
-  return wick_binary(b, WK_OP_ADD, x, y);
+  return binary(b, WK_OP_ADD, x, y);
 }
 wick_value wick_mul(wick_builder *b, wick_value x, wick_value y) {
-  return wick_binary(b, WK_OP_MUL, x, y);
+  return binary(b, WK_OP_MUL, x, y);
 }
 
 wick_value wick_clip(wick_builder *b, wick_value x, double lo, double hi) {
@@ -400,5 +400,5 @@ wick_value wick_select(wick_builder *b, wick_value x, int axis, const int64_t *a
 }
 
 wick_value wick_matmul(wick_builder *b, wick_value x, wick_value y) {
-  return wick_binary(b, WK_OP_MATMUL, x, y);
+  return binary(b, WK_OP_MATMUL, x, y);
 }

@@ -54,7 +54,6 @@ wick_value wick_lstm(wick_builder *b, wick_value x, int64_t hidden, bool both_wa
 wick_value wick_parameter(wick_builder *b, int rank, const int64_t *dims, float deviation);
 
 wick_value wick_unary(wick_builder *b, wk_op op, wick_value x);
-wick_value wick_binary(wick_builder *b, wk_op op, wick_value x, wick_value y);
 wick_value wick_scalar(wick_builder *b, double v);
 wick_value wick_relu(wick_builder *b, wick_value x);
 wick_value wick_clip(wick_builder *b, wick_value x, double lo, double hi);

@@ -17,7 +17,7 @@ int wk_tile_rows(const wk_simd *simd, const wk_cpu_types *t, int nv) {
 
 /* Independent of the number of rows, so that several shapes of a model share packed weights. */
 wk_panels wk_panels_choose(const wk_simd *simd, const wk_cpu_types *t, int64_t n) {
-  int64_t vectors = (n + simd->lanes - 1) / simd->lanes;
+  int64_t vectors = wk_ceil_div(n, simd->lanes);
   int64_t flips = wk_dot_heads(simd, t);
   wk_panels best = {0};
   double best_cost = 0;
@@ -83,7 +83,7 @@ static void sum_columns(const panel *p, int64_t words) {
 void wk_panels_pack(const wk_simd *simd, const wk_cpu_types *t, wk_panels p, int64_t k, int64_t n,
                     const void *b, int64_t k_stride, int64_t n_stride, void *out) {
   int64_t width = (int64_t)p.nv * simd->lanes, count = p.panels + (p.nv_tail > 0);
-  int64_t unit = wk_dot_unit(t), words = (k + unit - 1) / unit;
+  int64_t unit = wk_dot_unit(t), words = wk_ceil_div(k, unit);
   for (int64_t i = 0; i < count; i++) {
     panel a = panel_at(simd, t, p, words, n, i, out);
     for (int64_t r = 0; r < k; r++)
@@ -113,7 +113,7 @@ void wk_panels_reach(const wk_simd *simd, const wk_cpu_types *t, wk_panels p, in
 /* w: index of the weights of the panel's first column. */
 static void pack_conv_panel(const wk_cpu_conv_desc *d, const panel *p, const void *from, int64_t w,
                             const int64_t s[4]) {
-  int64_t cin = d->cin / d->group, unit = wk_dot_unit(&d->types), words = (cin + unit - 1) / unit;
+  int64_t cin = d->cin / d->group, unit = wk_dot_unit(&d->types), words = wk_ceil_div(cin, unit);
   for (int64_t i = 0; i < cin; i++)
     for (int64_t j = 0; j < p->columns; j++)
       for (int64_t r = 0; r < d->kh; r++)
@@ -127,7 +127,7 @@ void wk_panels_pack_conv(const wk_simd *simd, wk_panels p, const wk_cpu_conv_des
                          const int64_t w_stride[4], void *out) {
   int64_t width = (int64_t)p.nv * simd->lanes, count = p.panels + (p.nv_tail > 0);
   int64_t unit = wk_dot_unit(&d->types), n = d->cout / d->group;
-  int64_t words = d->kh * d->kw * ((d->cin / d->group + unit - 1) / unit);
+  int64_t words = d->kh * d->kw * wk_ceil_div(d->cin / d->group, unit);
   for (int64_t g = 0; g < d->group; g++)
     for (int64_t i = 0; i < count; i++) {
       char *to = (char *)out + g * wk_panels_bytes(simd, &d->types, p, words);

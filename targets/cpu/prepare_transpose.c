@@ -20,11 +20,9 @@ typedef struct {
   int64_t pad, pad_end, dilation;
 } phase; /* taps 0: all sums are zero */
 
-static int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
-
 static phase phase_of(int64_t r, int64_t s, int64_t d, int64_t pad, int64_t k, int64_t out,
                       int64_t in) {
-  int64_t g = (int64_t)wk_gcd((uint64_t)d, (uint64_t)s), q = ceil_div(pad - r, s), tap = 0;
+  int64_t g = (int64_t)wk_gcd((uint64_t)d, (uint64_t)s), q = wk_ceil_div(pad - r, s), tap = 0;
   phase f = {.first = s * q + r - pad, .dilation = d / g, .tap_step = s / g};
   if (f.first < out) f.count = (out - f.first - 1) / s + 1;
   while (tap < k && tap * d % s != r) tap++;

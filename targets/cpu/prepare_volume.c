@@ -19,14 +19,12 @@ typedef struct {
   bool by_image;
 } volume;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
-
 /* Outputs along the depth that tap t reaches: first <= od < *end. */
 static int64_t reached(const volume *v, int64_t t, int64_t *end) {
   const wk_view *y = &v->i->operands[WK_CONTRACT_Y], *x = &v->i->operands[WK_CONTRACT_A];
   int64_t s = v->a->strides.v[0], before = v->a->pads.v[0] - t * v->a->dilations.v[0];
-  int64_t first = ceil_div(before, s);
-  *end = ceil_div(x->dims[DEPTH] + before, s);
+  int64_t first = wk_ceil_div(before, s);
+  *end = wk_ceil_div(x->dims[DEPTH] + before, s);
   if (*end > y->dims[DEPTH]) *end = y->dims[DEPTH];
   return first > 0 ? first : 0;
 }

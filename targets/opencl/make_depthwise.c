@@ -60,7 +60,7 @@ static void add_item(depthwise *v) {
   wk_str *b = v->l.b;
   int last = v->spatial + 1;
   int64_t width = v->vectors * v->lanes, runs = v->x->dims[1] / width;
-  int64_t row = v->y->dims[last], pieces = (row + PIXELS - 1) / PIXELS, rows = 1;
+  int64_t row = v->y->dims[last], pieces = wk_ceil_div(row, PIXELS), rows = 1;
   for (int d = 0; d < last; d++) rows *= d == 1 ? 1 : v->y->dims[d];
   v->k->global[0] = (uint64_t)(runs * pieces * rows);
   wk_str_printf(b, "const long t = get_global_id(0);\nconst long c0 = t %% %lld * %lld;\n",

@@ -85,10 +85,10 @@ static void items_cpu(wk_cl_loops *x, wk_cl_kernel *k, int axis) {
   int64_t n = x->l.rank ? x->l.dims[axis] : 1, rows = wk_cl_product(x->l.rank, x->l.dims, axis);
   int64_t each = ITEM / weight(&x->l);
   each = each < 64 ? 64 : each;
-  int64_t pieces = (n + each - 1) / each, long_piece = (n + pieces - 1) / pieces;
+  int64_t pieces = wk_ceil_div(n, each), long_piece = wk_ceil_div(n, pieces);
   int64_t some = pieces > 1 || n >= each ? 1 : each / n;
   if (some > rows) some = rows;
-  k->global[0] = (uint64_t)((rows + some - 1) / some * pieces);
+  k->global[0] = (uint64_t)(wk_ceil_div(rows, some) * pieces);
   wk_str_add(x->b, "const long t = get_global_id(0);\n");
   if (pieces > 1)
     wk_str_printf(x->b, "const long lo = t %% %lld * %lld, hi = min(lo + %lld, (long)%lld);\n"

@@ -25,7 +25,7 @@ static void declare_scratch(const wk_cl_making *m, wk_cl_kernel *k) {
       seen[v->buffer] = true;
       int64_t size = wk_dtype_size(v->dtype);
       wk_str_printf(&k->body, "%s t%u[%lld];\n", wk_expr_c_type(v->dtype), v->buffer,
-                    (long long)((m->p->buffers.data[v->buffer].size + size - 1) / size));
+                    (long long)wk_ceil_div(m->p->buffers.data[v->buffer].size, size));
     }
 }
 
@@ -66,7 +66,7 @@ bool wk_cl_make_nest(const wk_cl_making *m) {
   int64_t some = ITEM / (each ? each : 1);
   some = some < 1 ? 1 : some > rows ? rows : some;
   if (m->device->family == WK_CL_GPU) some = 1;
-  k.global[0] = (uint64_t)((rows + some - 1) / some);
+  k.global[0] = (uint64_t)wk_ceil_div(rows, some);
   wk_str_printf(&k.body, "const long t = get_global_id(0);\nconst long end = min(t * %lld + %lld, "
                 "(long)%lld);\n", (long long)some, (long long)some, (long long)rows);
   declare_scratch(m, &k);

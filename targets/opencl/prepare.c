@@ -40,7 +40,8 @@ static void append(preparing *r, wk_op op, const wk_inst *of, const wk_view *to,
 
 /* ---- images of few channels ------------------------------------------------------------------ */
 
-int64_t wk_cl_reach(const wk_inst *i, int d) {
+/* Positions along spatial axis d that windows of a convolution reach, from the first of them. */
+static int64_t reach(const wk_inst *i, int d) {
   const wk_attr_conv *c = i->attrs;
   return (i->operands[0].dims[d + 2] - 1) * c->strides.v[d] +
          (i->operands[2].dims[d + 2] - 1) * c->dilations.v[d] + 1;
@@ -48,7 +49,7 @@ int64_t wk_cl_reach(const wk_inst *i, int d) {
 
 bool wk_cl_clips(const wk_inst *i, int d) {
   int64_t before = ((const wk_attr_conv *)i->attrs)->pads.v[d];
-  return before > 0 || wk_cl_reach(i, d) - before > i->operands[1].dims[d + 2];
+  return before > 0 || reach(i, d) - before > i->operands[1].dims[d + 2];
 }
 
 static bool wants_image(const wk_inst *i) {
@@ -73,7 +74,7 @@ static void pad_image(preparing *r, wk_inst *i) {
   strides[1] = 1;
   for (int d = n - 1; d >= 0; d--) {
     dims[d + 2] += c->pads.v[d];
-    if (wk_cl_reach(i, d) > dims[d + 2]) dims[d + 2] = wk_cl_reach(i, d);
+    if (reach(i, d) > dims[d + 2]) dims[d + 2] = reach(i, d);
     pads = pads || dims[d + 2] != x->dims[d + 2];
     strides[d + 2] = run;
     first += c->pads.v[d] * run;
@@ -101,7 +102,7 @@ static bool is_computed(const preparing *r, const wk_view *v) {
 static int64_t padded(const preparing *r, int64_t columns) {
   int64_t width = wk_cl_lanes(r->d);
   if (columns > width) width *= 2;
-  return (columns + width - 1) / width * width;
+  return wk_ceil_div(columns, width) * width;
 }
 
 /* b in rows of whole vectors, zero behind its columns; batch axes that repeat it stay such. */
@@ -131,7 +132,7 @@ static bool wants_matrix(const preparing *r, const wk_inst *i) {
   const wk_view *a = &i->operands[1], *b = &i->operands[2];
   int64_t columns = b->dims[b->rank - 1], lanes = wk_cl_lanes(r->d);
   bool is_read = b->strides[b->rank - 1] == 1 &&
-                 (columns + lanes - 1) / lanes * lanes <= wk_cl_readable(r->p, b);
+                 wk_ceil_div(columns, lanes) * lanes <= wk_cl_readable(r->p, b);
   return is_computed(r, b) && !is_read && columns > 1 && wk_view_count(b) > 0 &&
          a->dims[a->rank - 2] > 1 && wk_cl_tile_types(a->dtype, b->dtype);
 }

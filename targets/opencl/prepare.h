@@ -9,9 +9,7 @@
  * the image lies so; images of so few are copied to lie so. */
 enum { WK_CL_FEW_CHANNELS = 8 };
 
-/* Positions along spatial axis d that windows of a convolution reach, from the first of them. */
-int64_t wk_cl_reach(const wk_inst *i, int d);
-/* Some of them are outside of the image. */
+/* Positions along spatial axis d that windows of a convolution reach are outside of the image. */
 bool wk_cl_clips(const wk_inst *i, int d);
 
 /* A transposed convolution with constant weights, each of whose outputs has a tap at least. */

@@ -18,8 +18,8 @@ typedef struct {
 static phase phase_of(const wk_inst *i, int d, int64_t first) {
   const wk_attr_conv_transpose *c = i->attrs;
   int64_t s = c->strides.v[d], at = first + c->pads.v[d], out = i->operands[0].dims[d + 2];
-  phase p = {.first = first, .count = (out - first + s - 1) / s, .rho = at % s};
-  p.taps = (i->operands[2].dims[d + 2] - p.rho + s - 1) / s;
+  phase p = {.first = first, .count = wk_ceil_div(out - first, s), .rho = at % s};
+  p.taps = wk_ceil_div(i->operands[2].dims[d + 2] - p.rho, s);
   p.before = p.taps - 1 - at / s;
   return p;
 }

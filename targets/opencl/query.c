@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -77,11 +78,16 @@ static wk_status ask_in_process(answer *a) {
                         "listed its devices");
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows, until it is known */
+static answer known;
+static bool is_known;
+
 wk_status wk_cl_query(const wick_opencl_info **list, uint32_t *n) {
-  static answer known;
-  static bool is_known;
-  if (!is_known) WK_TRY(ask_in_process(&known));
-  is_known = true;
+  pthread_mutex_lock(&lock);
+  wk_status s = is_known ? NULL : ask_in_process(&known);
+  is_known = !s;
+  pthread_mutex_unlock(&lock);
+  WK_TRY(s);
   if (known.status != WICK_OK) return wk_error(WK_UNSUPPORTED, "opencl: %s", known.error.text);
   *list = known.list;
   *n = known.n;

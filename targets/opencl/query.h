@@ -8,7 +8,7 @@
 #include "compiler/support/support.h"
 #include "runtime/opencl/devices.h"
 
-/* The list stays as it is. WK_UNSUPPORTED: there is none, and why. */
+/* The list stays as it is; any thread may ask. WK_UNSUPPORTED: there is none, and why. */
 wk_status wk_cl_query(const wick_opencl_info **list, uint32_t *n) WK_MUST_CHECK;
 
 #endif

@@ -34,8 +34,8 @@ static const struct {
 /* Multiplications of vectors for all tiles, and loads of b and of a beside them. */
 static double cost(const wk_cl_tile *t, int rows, int vectors) {
   int64_t width = (int64_t)vectors * t->lanes;
-  double panels = (double)((t->columns + width - 1) / width);
-  double tiles = (double)((t->m_rows + rows - 1) / rows);
+  double panels = (double)wk_ceil_div(t->columns, width);
+  double tiles = (double)wk_ceil_div(t->m_rows, rows);
   return panels * tiles * (rows * vectors + 0.5 * rows + vectors);
 }
 
@@ -69,7 +69,7 @@ static int cpu_sizes(const wk_cl_tile *t, bool is_packed, wk_cl_tile_size *out) 
   for (size_t k = 0; k < WK_COUNTOF(sizes); k++) {
     if (sizes[k].lanes != t->lanes) continue;
     int64_t width = (int64_t)sizes[k].vectors * t->lanes;
-    if (!is_packed && (t->columns + width - 1) / width * width > t->b_readable) continue;
+    if (!is_packed && wk_ceil_div(t->columns, width) * width > t->b_readable) continue;
     for (int rows = 1; rows <= sizes[k].most_rows; rows++) {
       double c = cost(t, rows, sizes[k].vectors);
       int at = n;
@@ -175,12 +175,12 @@ void wk_cl_tile_begin(wk_cl_tile *t) {
   }
   wk_str *b = t->x.b;
   int64_t width = wk_cl_tile_width(t), panels = wk_cl_tile_panels(t);
-  int64_t tiles = (t->m_rows + t->size.rows - 1) / t->size.rows;
+  int64_t tiles = wk_ceil_div(t->m_rows, t->size.rows);
   int64_t row_bytes = t->taps * t->depth * wk_dtype_size(t->a);
   int64_t block = CACHE / (row_bytes * t->size.rows);
   block = block < 1 ? 1 : block > tiles ? tiles : block;
-  int64_t blocks = (tiles + block - 1) / block;
-  block = (tiles + blocks - 1) / blocks;
+  int64_t blocks = wk_ceil_div(tiles, block);
+  block = wk_ceil_div(tiles, blocks);
   int64_t per_batch = blocks * block * panels;
   t->k->global[0] = (uint64_t)(per_batch * t->batch);
   wk_str_printf(b, "const long t = get_global_id(0);\n");

@@ -48,7 +48,7 @@ enum { WK_CL_DOT = 4 }; /* bytes of a dot product */
 /* Columns of a tile, and of a panel. */
 int64_t wk_cl_tile_width(const wk_cl_tile *t);
 static inline int64_t wk_cl_tile_panels(const wk_cl_tile *t) {
-  return (t->columns + wk_cl_tile_width(t) - 1) / wk_cl_tile_width(t);
+  return wk_ceil_div(t->columns, wk_cl_tile_width(t));
 }
 
 /* b(batch, k, column) of `data` as panels, [batch][panel][taps * depth][width], for dot products

@@ -36,7 +36,7 @@ int wk_cl_tile_gpu_pointers(const wk_cl_tile *t) {
 
 void wk_cl_tile_gpu_begin(wk_cl_tile *t) {
   wk_str *b = t->x.b;
-  int64_t panels = wk_cl_tile_panels(t), tiles = (t->m_rows + t->size.rows - 1) / t->size.rows;
+  int64_t panels = wk_cl_tile_panels(t), tiles = wk_ceil_div(t->m_rows, t->size.rows);
   t->k->local[0] = (uint32_t)items(t);
   t->k->global[0] = (uint64_t)(t->batch * panels * tiles) * t->k->local[0];
   t->k->local_bytes = local_bytes(t->size.rows);

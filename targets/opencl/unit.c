@@ -88,7 +88,7 @@ static uint32_t trial_row(wk_cl_unit *u, uint32_t buffer, uint64_t bytes) {
   const char *key = wk_arena_printf(u->arena, "buffer %u", buffer);
   if (wk_map_get(u->known, key, &at)) return at;
   uint64_t offset = u->needs.arena_bytes, align = u->needs.base_align;
-  u->needs.arena_bytes += (bytes + align - 1) / align * align;
+  u->needs.arena_bytes += wk_ceil_div(bytes, align) * align;
   at = buffer_row(u, (wick_cl_buffer){WICK_CL_ARENA, 0, offset, bytes});
   wk_map_put(u->known, key, at);
   return at;
@@ -193,7 +193,7 @@ void wk_cl_add_launch(wk_cl_unit *u, wk_cl_kernel *k) {
     if (k->local[d] == 0) k->local[d] = 1;
     if (k->global[d] == 0) k->global[d] = 1;
     l.local[d] = k->local[d];
-    l.global[d] = (k->global[d] + k->local[d] - 1) / k->local[d] * k->local[d];
+    l.global[d] = wk_ceil_div(k->global[d], k->local[d]) * k->local[d];
   }
   l.kernel = add_kernel(u, k);
   for (uint32_t i = 0; i < k->n_args; i++) push_arg(u, &k->args[i]);

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "compiler/calibrate/quantize.h"
+#include "cli/fit/quantize.h"
 
 static char path[] = "/tmp/wick-quantize-XXXXXX";
 static bool is_wrong;

@@ -35,7 +35,7 @@ static int64_t entries(const wk_type *x, int i, int per) {
 
 /* The scales have the shape of the data but for the axis of the blocks. */
 static bool scales_fit(const lookup *l, const wk_type *s, const wk_type *x) {
-  bool fits = s->rank == x->rank && s->dims[l->quantized] == (l->size + l->block - 1) / l->block;
+  bool fits = s->rank == x->rank && s->dims[l->quantized] == wk_ceil_div(l->size, l->block);
   for (int i = 0; fits && i < x->rank; i++)
     fits = i == l->quantized || s->dims[i] == entries(x, i, l->per);
   return fits;
@@ -45,7 +45,7 @@ static bool scales_fit(const lookup *l, const wk_type *s, const wk_type *x) {
 static bool zeros_fit(const lookup *l, const wk_type *z, const wk_type *s) {
   bool fits = z->rank == s->rank;
   for (int i = 0; fits && i < s->rank; i++)
-    fits = z->dims[i] == (i == s->rank - 1 ? (s->dims[i] + l->per - 1) / l->per : s->dims[i]);
+    fits = z->dims[i] == (i == s->rank - 1 ? wk_ceil_div(s->dims[i], l->per) : s->dims[i]);
   return fits;
 }
 
@@ -142,7 +142,7 @@ static wk_value_id bnb4_weights(wk_onnx_node *c, int64_t n, int64_t k, int64_t b
   if (!wk_onnx_valid(c, fits, "N %lld, K %lld or block_size %lld is not valid", (long long)n,
                      (long long)k, (long long)block))
     return WK_NONE;
-  fits = bytes == (count + 1) / 2 && blocks == (count + block - 1) / block;
+  fits = bytes == (count + 1) / 2 && blocks == wk_ceil_div(count, block);
   if (!wk_onnx_valid(c, fits, "%lld bytes and %lld scales are not %lld x %lld weights in blocks of "
                      "%lld", (long long)bytes, (long long)blocks, (long long)n, (long long)k,
                      (long long)block))

@@ -53,7 +53,7 @@ static wk_value_id per_block(wk_onnx_node *c, const packed *p, wk_value_id x, co
 
 /* Zero points packed like the weights: taken apart at once, they are few. */
 static wk_value_id unpacked_zeros(wk_onnx_node *c, const packed *p, wk_value_id x) {
-  int64_t bytes = (p->blocks + p->per - 1) / p->per;
+  int64_t bytes = wk_ceil_div(p->blocks, p->per);
   const int64_t columns[] = {p->n, bytes, 1}, all[] = {p->n, bytes * p->per, 1};
   if (!wk_onnx_valid(c, wk_type_count(wk_onnx_type(c, x)) == p->n * bytes,
                      "the zero points are not [%lld,%lld]", (long long)p->n, (long long)bytes))
@@ -185,7 +185,7 @@ static void measure(wk_onnx_node *c, packed *p) {
   wk_onnx_need(c, !wk_onnx_has(c, 4), "an order of the columns (g_idx) is not supported");
   if (c->status) return;
   p->per = (int)(8 / p->bits);
-  p->blocks = (p->k + p->block - 1) / p->block;
+  p->blocks = wk_ceil_div(p->k, p->block);
   p->bytes = p->block / p->per;
   p->rows = wk_type_count(x) / p->k;
 }

@@ -71,8 +71,10 @@ static wk_value_id scales(wk_onnx_node *c, wk_value_id x, const char *mode, bool
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-wk_value_id wk_narrow_cast(wk_onnx_node *c, wk_value_id x, wk_dtype t, bool saturates,
-                           const char *mode) {
+/* Cast of ONNX to any type; saturates counts for floats of 8 bits, mode for f8e8m0fnu: "up",
+ * "down", "nearest". */
+static wk_value_id narrow_cast(wk_onnx_node *c, wk_value_id x, wk_dtype t, bool saturates,
+                               const char *mode) {
   if (t == WK_F8E8M0FNU && (!saturates || strcmp(mode, "up") != 0))
     return scales(c, x, mode, saturates);
   wk_value_id y = wk_make_cast(c, x, t);
@@ -83,7 +85,7 @@ wk_value_id wk_narrow_cast(wk_onnx_node *c, wk_value_id x, wk_dtype t, bool satu
 static wk_status cast_to(wk_onnx_node *c, wk_dtype t) {
   bool saturates = wk_onnx_int(c, "saturate", 1) != 0;
   const char *mode = wk_onnx_text(c, "round_mode", "up");
-  return wk_onnx_return(c, wk_narrow_cast(c, c->in[0], t, saturates, mode));
+  return wk_onnx_return(c, narrow_cast(c, c->in[0], t, saturates, mode));
 }
 
 wk_status wk_onnx_cast(wk_onnx_node *c) {
@@ -140,7 +142,7 @@ wk_value_id wk_narrow_quantize(wk_onnx_node *c, wk_value_id x, wk_value_id scale
   scale = wk_make_cast(c, scale, WK_F32);
   wk_value_id y = wk_make_2(c, WK_OP_DIV, wk_make_cast(c, x, WK_F32), scale);
   if (zero != WK_NONE) y = wk_make_2(c, WK_OP_ADD, y, wk_make_cast(c, zero, WK_F32));
-  return wk_narrow_cast(c, y, t, saturates, "up");
+  return narrow_cast(c, y, t, saturates, "up");
 }
 
 wk_value_id wk_narrow_dequantize(wk_onnx_node *c, wk_value_id x, wk_value_id scale,

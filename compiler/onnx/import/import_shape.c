@@ -133,7 +133,7 @@ static wk_ints equal_pieces(wk_onnx_node *c, int64_t size) {
   if (!wk_onnx_valid(c, c->opset >= 18 || size % n == 0,
                      "an axis of size %lld cannot be split into %lld equal pieces",
                      (long long)size, (long long)n)) return (wk_ints){0};
-  int64_t piece = (size + n - 1) / n, *v = wk_arena_alloc(c->im->arena, (size_t)n * sizeof *v);
+  int64_t piece = wk_ceil_div(size, n), *v = wk_arena_alloc(c->im->arena, (size_t)n * sizeof *v);
   for (int64_t i = 0; i < n; i++) {
     int64_t left = size - i * piece;
     v[i] = left < 0 ? 0 : left < piece ? left : piece;

@@ -271,7 +271,6 @@ wk_status wk_import_nodes(wk_importer *im, wk_scope *s, Onnx__NodeProto **nodes,
                           size_t n) WK_MUST_CHECK;
 wk_status wk_import_initialisers(wk_importer *im, wk_scope *s,
                                  const Onnx__GraphProto *p) WK_MUST_CHECK;
-wk_status wk_import_node(wk_importer *im, wk_scope *s, const Onnx__NodeProto *p) WK_MUST_CHECK;
 /* Inlines a call of a model-local function. */
 wk_status wk_import_call(wk_onnx_node *c, const Onnx__FunctionProto *fn) WK_MUST_CHECK;
 const Onnx__FunctionProto *wk_import_function(const wk_importer *im, const char *domain,
@@ -292,14 +291,11 @@ typedef struct { size_t unsupported, need_value, graphs; } wk_import_mark;
 wk_import_mark wk_import_mark_take(const wk_importer *im);
 void wk_import_mark_return(wk_importer *im, const wk_import_mark *mark);
 void wk_importer_close_patterns(wk_importer *im);
-void wk_report_unsupported(wk_importer *im, const wk_onnx_node *c, const char *reason);
 
 /* Training (training.c). True: v, a constant of g, is an initialiser that stays apart. */
 bool wk_training_keeps(const wk_importer *im, const wk_graph *g, wk_value_id v);
 /* The same of one of the operands of a node. */
 bool wk_training_reads(const wk_importer *im, const wk_graph *g, const wk_node *n);
-/* The key of the step, a scalar of i64, in c's graph. */
-wk_value_id wk_training_key(wk_onnx_node *c);
 /* Statistic v as it is before this node, which another one may have moved; and where this node
  * moves it. Both do nothing for what is no initialiser of main. */
 wk_value_id wk_training_now(const wk_onnx_node *c, wk_value_id v);

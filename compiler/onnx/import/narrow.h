@@ -5,10 +5,6 @@
 
 #include "compiler/onnx/import/importer.h"
 
-/* Cast of ONNX to any type; saturates counts for floats of 8 bits, mode for f8e8m0fnu: "up",
- * "down", "nearest". */
-wk_value_id wk_narrow_cast(wk_onnx_node *c, wk_value_id x, wk_dtype t, bool saturates,
-                           const char *mode);
 /* x / scale + zero as a narrow float, and (x - zero) * scale (f32) of one. Zero may be WK_NONE. */
 wk_value_id wk_narrow_quantize(wk_onnx_node *c, wk_value_id x, wk_value_id scale, wk_value_id zero,
                                wk_dtype t, bool saturates);

@@ -43,7 +43,7 @@ static bool is_newer(const wk_onnx_node *c) {
   return newest > 0 && c->opset > newest;
 }
 
-void wk_report_unsupported(wk_importer *im, const wk_onnx_node *c, const char *reason) {
+static void report_unsupported(wk_importer *im, const wk_onnx_node *c, const char *reason) {
   wk_arena *a = im->rep->arena;
   wk_unsupported u = {.node = wk_arena_strdup(a, c->name),
                       .op = wk_arena_strdup(a, c->proto->op_type),
@@ -178,8 +178,8 @@ static wk_status bind_outputs(wk_onnx_node *c, size_t first_new, bool unknown) {
     if (b.kind == WK_BOUND_TENSOR && b.value == WK_NONE) {
       b = nothing;
       if (wk_onnx_wants(c, i)) {
-        wk_report_unsupported(c->im, c,
-                              wk_arena_printf(c->im->arena, "output %d is not supported", i));
+        report_unsupported(c->im, c,
+                           wk_arena_printf(c->im->arena, "output %d is not supported", i));
       }
     }
     bool has_value = b.kind == WK_BOUND_TENSOR || b.kind == WK_BOUND_LABELLED;
@@ -204,7 +204,7 @@ static wk_status settle(wk_onnx_node *c, size_t first_new, bool unknown) {
   }
   bool is_refused = s != NULL;
   if (s) {
-    wk_report_unsupported(c->im, c, s->message);
+    report_unsupported(c->im, c, s->message);
     wk_survey_node(c, WK_SURVEY_REFUSED, s->message, first_new);
     wk_status_free(s);
     unknown = true;
@@ -221,7 +221,7 @@ const char *wk_onnx_node_name(wk_arena *a, const Onnx__NodeProto *p) {
                          p->n_output ? p->output[0] : "");
 }
 
-wk_status wk_import_node(wk_importer *im, wk_scope *s, const Onnx__NodeProto *p) {
+static wk_status import_node(wk_importer *im, wk_scope *s, const Onnx__NodeProto *p) {
   operands small;
   bool unknown;
   if (!p->op_type || !*p->op_type) return wk_error(WK_INPUT, "a node has no operator");
@@ -251,7 +251,7 @@ wk_status wk_import_nodes(wk_importer *im, wk_scope *s, Onnx__NodeProto **nodes,
   s->nodes = nodes;
   s->n_nodes = n;
   WK_TRY(wk_onnx_sort(s, nodes, n, im->arena, &order));
-  for (size_t i = 0; i < n; i++) WK_TRY(wk_import_node(im, s, nodes[order[i]]));
+  for (size_t i = 0; i < n; i++) WK_TRY(import_node(im, s, nodes[order[i]]));
   return NULL;
 }
 

@@ -158,7 +158,8 @@ void wk_training_finish(wk_importer *im, wk_graph *g) {
 
 /* ---- the step's key -------------------------------------------------------------------------- */
 
-wk_value_id wk_training_key(wk_onnx_node *c) {
+/* A scalar of i64, in c's graph. */
+static wk_value_id step_key(wk_onnx_node *c) {
   const wk_type scalar = wk_type_make(WK_I64, 0, NULL);
   wk_importer *im = c->im;
   wk_scope *top = c->scope; /* of the model, or of the function whose nodes are imported */
@@ -246,7 +247,7 @@ wk_status wk_onnx_dropout_step(wk_onnx_node *c) {
   if (wk_onnx_has(c, 1)) ratio = wk_onnx_const_float(c, c->in[1], "the ratio");
   wk_onnx_valid(c, ratio >= 0 && ratio < 1, "the ratio %g is not in 0..1", ratio);
   int64_t seed = wk_make_seed(c);
-  wk_value_id in[] = {c->in[0], wk_training_key(c)}, out[2];
+  wk_value_id in[] = {c->in[0], step_key(c)}, out[2];
   if (!wk_onnx_ok(c)) return c->status;
   WK_MAKE_ATTRS(c, a, MAP, map);
   a->body = dropout_expr(c, &x, ratio, seed);

@@ -58,7 +58,7 @@ static int64_t extent(const wk_window *w, int i) { return w->dilation[i] * (w->k
 
 static void pad_same(wk_window *w, bool upper) {
   for (int i = 0; i < w->n; i++) {
-    int64_t out = (w->in[i] + w->stride[i] - 1) / w->stride[i];
+    int64_t out = wk_ceil_div(w->in[i], w->stride[i]);
     int64_t total = (out - 1) * w->stride[i] + extent(w, i) - w->in[i];
     if (total < 0) total = 0;
     w->begin[i] = upper ? total / 2 : total - total / 2;
@@ -72,7 +72,7 @@ static void pad_for_ceil(wk_window *w) {
   for (int i = 0; i < w->n; i++) {
     int64_t room = w->in[i] + w->begin[i] + w->end[i] - extent(w, i);
     if (room < 0) continue;
-    int64_t out = (room + w->stride[i] - 1) / w->stride[i] + 1;
+    int64_t out = wk_ceil_div(room, w->stride[i]) + 1;
     if ((out - 1) * w->stride[i] >= w->in[i] + w->begin[i]) out--;
     int64_t need = (out - 1) * w->stride[i] - room;
     if (need > 0) w->end[i] += need;

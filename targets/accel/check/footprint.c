@@ -240,7 +240,7 @@ static void dwc(const walk *w) {
   const ending e = ENDING(c, DWC, WK_V(c, DWC, nx), WK_V(c, DWC, out_x));
   window(w, WK_SV(c, DWC, in), &y, &x, 1, 0, WK_V(c, DWC, n));
   reads(w, "wt", WK_V(c, DWC, wt),
-        WK_V(c, DWC, ky) * ((WK_V(c, DWC, kx) + taps - 1) / taps) * taps * n);
+        WK_V(c, DWC, ky) * wk_ceil_div(WK_V(c, DWC, kx), taps) * taps * n);
   finish(w, &e);
 }
 

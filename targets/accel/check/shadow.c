@@ -43,7 +43,7 @@ void wk_shadow_end(wk_shadow *s) {
     x[i].first = count;
     count += x[i].end - x[i].from;
   }
-  s->pages = wk_xcalloc((count + PAGE - 1) / PAGE, sizeof *s->pages);
+  s->pages = wk_xcalloc(wk_ceil_div(count, PAGE), sizeof *s->pages);
 }
 
 void wk_shadow_init(wk_shadow *s, uint64_t size) {

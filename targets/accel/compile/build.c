@@ -90,25 +90,35 @@ static int load_queue(const building *b, bool is_const) {
   return b->net->machine->load_channels > 1 && is_const ? WK_QUEUE_ld1 : WK_QUEUE_ld0;
 }
 
-static void add_transfer(building *b, int opcode, int queue, uint32_t layer, int t, int64_t dram,
-                         int64_t n0, int64_t n1, int64_t s1, const wk_accel_place *p, int64_t at,
-                         int64_t chunk, int64_t chunks, int64_t pitch, const int64_t rows[2]) {
-  wk_isa_command c = command(b, opcode, queue, layer);
-  PUT(&c, LD, dram, dram);
-  PUT(&c, LD, n0, n0);
-  PUT(&c, LD, n1, n1);
-  PUT(&c, LD, s1, n1 > 1 ? s1 : 0);
-  PUT(&c, LD, c0, chunk);
-  PUT(&c, LD, c1, chunks);
-  PUT(&c, LD, p1, chunks > 1 ? pitch : 0);
+/* Between memory, n1 runs of n0 bytes, s1 bytes from one to the next, and a buffer, as many bytes
+ * in chunks, `pitch` from one to the next. */
+typedef struct {
+  int opcode, queue; /* LD or ST */
+  uint32_t layer;
+  int tensor;
+  int64_t dram, n0, n1, s1; /* dram: from the start of the tensor */
+  int buffer;
+  int64_t at, chunk, chunks, pitch; /* at: from the start of the buffer */
+  int64_t rows[2];                  /* of the tensor, first and end */
+} transfer;
+
+static void add_transfer(building *b, const transfer *x) {
+  wk_isa_command c = command(b, x->opcode, x->queue, x->layer);
+  PUT(&c, LD, dram, x->dram);
+  PUT(&c, LD, n0, x->n0);
+  PUT(&c, LD, n1, x->n1);
+  PUT(&c, LD, s1, x->n1 > 1 ? x->s1 : 0);
+  PUT(&c, LD, c0, x->chunk);
+  PUT(&c, LD, c1, x->chunks);
+  PUT(&c, LD, p1, x->chunks > 1 ? x->pitch : 0);
   wk_accel_step *s = wk_accel_step_add(b->steps, &c);
-  s->tensor = t;
-  s->mem_rows[0] = rows[0], s->mem_rows[1] = rows[1];
-  s->bytes = n0 * n1;
+  s->tensor = x->tensor;
+  s->mem_rows[0] = x->rows[0], s->mem_rows[1] = x->rows[1];
+  s->bytes = x->n0 * x->n1;
   s->access[s->n_access++] = (wk_accel_access){
-      .buffer = p->buffer, .field = WK_LD_spm, .writes = opcode == WK_CMD_LD, .at = at, .from = at,
-      .run = chunk, .n0 = chunks, .s0 = pitch, .n1 = 1};
-  if (opcode == WK_CMD_LD) b->steps->loaded += s->bytes;
+      .buffer = x->buffer, .field = WK_LD_spm, .writes = x->opcode == WK_CMD_LD, .at = x->at,
+      .from = x->at, .run = x->chunk, .n0 = x->chunks, .s0 = x->pitch, .n1 = 1};
+  if (x->opcode == WK_CMD_LD) b->steps->loaded += s->bytes;
   else b->steps->stored += s->bytes;
 }
 
@@ -117,8 +127,10 @@ static void move_rows(building *b, int opcode, uint32_t layer, int t, const wk_a
                       int64_t r0, int64_t r1, int64_t p0, int64_t p1) {
   const wk_accel_tensor *x = tensor(b, t);
   int64_t plane = x->rows * x->row, run = (r1 - r0) * x->row, there = p->rows * p->pitch;
-  int queue = opcode == WK_CMD_ST ? WK_QUEUE_st : load_queue(b, false);
-  const int64_t rows[2] = {r0, r1};
+  transfer move = {.opcode = opcode,
+                   .queue = opcode == WK_CMD_ST ? WK_QUEUE_st : load_queue(b, false),
+                   .layer = layer, .tensor = t, .n0 = run, .s1 = plane, .buffer = p->buffer,
+                   .chunk = run, .pitch = there, .rows = {r0, r1}};
   int64_t most = WK_LEAST(WK_TRANSFER_BYTES - 1, WK_LEAST(WK_MAX(LD, n0), WK_MAX(LD, c0))) / run;
   bool is_solid = p->rows == r1 - r0 && p->pitch == x->row;
   most = WK_LEAST(most, WK_LEAST(WK_MAX(LD, n1), WK_MAX(LD, c1)));
@@ -132,14 +144,14 @@ static void move_rows(building *b, int opcode, uint32_t layer, int t, const wk_a
   }
   for (int64_t q = p0; q < p1; q += most) {
     int64_t n = p1 - q < most ? p1 - q : most;
-    int64_t at = p->offset + (q - p->plane) * there + (r0 - p->row) * p->pitch + p->lead;
-    int64_t dram = q * plane + r0 * x->row;
+    move.at = p->offset + (q - p->plane) * there + (r0 - p->row) * p->pitch + p->lead;
+    move.dram = q * plane + r0 * x->row;
+    move.n1 = move.chunks = n;
     if (p->pitch != x->row) /* dense, of one plane: columns of padding between the rows */
-      add_transfer(b, opcode, queue, layer, t, dram, run, n, plane, p, at, x->row, n * (r1 - r0),
-                   p->pitch, rows);
-    else
-      add_transfer(b, opcode, queue, layer, t, dram, run, n, plane, p, at,
-                   is_solid ? n * run : run, is_solid ? 1 : n, there, rows);
+      move.chunk = x->row, move.chunks = n * (r1 - r0), move.pitch = p->pitch;
+    else if (is_solid)
+      move.chunk = n * run, move.chunks = 1;
+    add_transfer(b, &move);
   }
 }
 
@@ -281,12 +293,12 @@ enum { MOST_CONSTS = WK_TRANSFER_BYTES / 2 }; /* of a transfer */
 
 static int load_consts(building *b, const wk_accel_op *op, int64_t from, int64_t bytes) {
   int buffer = wk_accel_buffer_add(b->steps, bytes, 0);
-  wk_accel_place p = {.buffer = buffer};
-  const int64_t rows[2] = {0, 0};
   for (int64_t at = 0; at < bytes;) {
     int64_t n = WK_LEAST(bytes - at, MOST_CONSTS);
-    add_transfer(b, WK_CMD_LD, load_queue(b, true), op->layer, op->const_tensor, from + at, n, 1, 0,
-                 &p, at, n, 1, 0, rows);
+    add_transfer(b, &(transfer){.opcode = WK_CMD_LD, .queue = load_queue(b, true),
+                                .layer = op->layer, .tensor = op->const_tensor,
+                                .dram = from + at, .n0 = n, .n1 = 1, .buffer = buffer, .at = at,
+                                .chunk = n, .chunks = 1});
     at += n;
   }
   return buffer;
@@ -315,10 +327,10 @@ static void emit_split(building *b, wk_accel_work *w, size_t piece) {
   const wk_accel_op *op = w->op;
   int n = b->net->n;
   int64_t from = op->const_bytes * (int64_t)piece, block = op->ky * op->kx * n * n;
-  int64_t parts = wk_accel_up(op->const_bytes, wk_accel_split_bytes(b->net));
-  if (parts < wk_accel_up(op->kc, WK_MAX(CONV, kc)))
-    parts = wk_accel_up(op->kc, WK_MAX(CONV, kc));
-  int64_t blocks = wk_accel_up(op->kc, parts), chunks = wk_accel_chunks(w);
+  int64_t parts = wk_ceil_div(op->const_bytes, wk_accel_split_bytes(b->net));
+  if (parts < wk_ceil_div(op->kc, WK_MAX(CONV, kc)))
+    parts = wk_ceil_div(op->kc, WK_MAX(CONV, kc));
+  int64_t blocks = wk_ceil_div(op->kc, parts), chunks = wk_accel_chunks(w);
   int record = load_consts(b, op, from, op->record_bytes);
   for (int64_t c = 0; c < chunks; c += 2)
     for (int64_t k = 0; k < op->kc; k += blocks) {
@@ -476,7 +488,7 @@ static void find_rows(building *b, int strip) {
     int t = b->net->ops.data[i].out.tensor;
     int64_t rows = tensor(b, t)->rows;
     bool is_driven = !is_read_here(b, t) || strip + 1 == g->strips;
-    b->tensors[t].end = is_driven ? wk_accel_up(rows * (strip + 1), g->strips) : 0;
+    b->tensors[t].end = is_driven ? wk_ceil_div(rows * (strip + 1), g->strips) : 0;
     if (b->tensors[t].end < b->tensors[t].done) b->tensors[t].end = b->tensors[t].done;
   }
   bool is_settled = false;

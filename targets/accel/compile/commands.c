@@ -39,15 +39,15 @@ static chunking chunking_of(const wk_accel_work *w) {
   int64_t most = half_entries(w), width = w->op->out.w, h = w->y1 - w->y0;
   chunking k = {.columns = width, .across = 1};
   if (width > most) {
-    k.across = wk_accel_up(width, most);
-    k.columns = wk_accel_up(width, k.across);
+    k.across = wk_ceil_div(width, most);
+    k.columns = wk_ceil_div(width, k.across);
     k.rows = 1;
   } else k.rows = most / width;
   if (k.rows > h) k.rows = h;
   k.rows = WK_LEAST(k.rows, WK_LEAST(WK_MAX_WINDOW(ny), WK_MAX(MM, ny)));
-  k.down = wk_accel_up(h, k.rows);
-  k.rows = wk_accel_up(h, k.down);
-  k.down = wk_accel_up(h, k.rows);
+  k.down = wk_ceil_div(h, k.rows);
+  k.rows = wk_ceil_div(h, k.down);
+  k.down = wk_ceil_div(h, k.rows);
   return k;
 }
 

@@ -118,7 +118,7 @@ static void look_at_cells(const tracked *t, const wk_accel_buffer *b, wk_accel_s
 static void note_in_cells(tracked *t, const wk_accel_buffer *b, const wk_accel_step *s,
                           const wk_accel_access *a) {
   int64_t first, last;
-  if (!t->cells) t->cells = wk_xcalloc((size_t)wk_accel_up(b->bytes, b->cell), sizeof(cell));
+  if (!t->cells) t->cells = wk_xcalloc((size_t)wk_ceil_div(b->bytes, b->cell), sizeof(cell));
   for (int64_t i = 0; i < a->n1; i++) {
     runs r = runs_of(b, a, i);
     for (int64_t j = 0; j < a->n0; j++) {
@@ -131,7 +131,7 @@ static void note_in_cells(tracked *t, const wk_accel_buffer *b, const wk_accel_s
 /* It touches every cell of the buffer: counted, because no cell is touched twice for nothing. */
 static bool is_whole(const wk_accel_buffer *b, const wk_accel_access *a) {
   return a->n0 * a->n1 * a->run >= b->bytes &&
-         a->n0 * a->n1 * (a->run / b->cell) >= wk_accel_up(b->bytes, b->cell);
+         a->n0 * a->n1 * (a->run / b->cell) >= wk_ceil_div(b->bytes, b->cell);
 }
 
 static void note_reads(depending *d, tracked *t, const wk_accel_buffer *b) {

@@ -18,7 +18,6 @@ enum { OPEN_LOADS = 10, OPEN_STORES = 16 };
 enum { FEWEST = 8 }; /* packs of bursts in flight */
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return b == 1 ? a : (a + b - 1) / b; }
 
 /* ---- what a command moves -------------------------------------------------------------------- */
 
@@ -31,12 +30,12 @@ static void find_traffic(const dma *d, const wk_isa_command *c, transfer *t) {
   int64_t tried = runs < m->bus ? runs : m->bus; /* then they lie in the bus as before */
   for (int64_t i = 0; i < tried; i++) {
     int64_t from = at + i * stride;
-    beats += (from % m->bus + run + m->bus - 1) / m->bus;
-    bursts += (from % m->burst + run + m->burst - 1) / m->burst;
+    beats += wk_ceil_div(from % m->bus + run, m->bus);
+    bursts += wk_ceil_div(from % m->burst + run, m->burst);
   }
   beats = beats * runs / tried;
-  t->bursts = ceil_div(bursts * runs / tried, d->together);
-  t->per_beat = ceil_div(t->accesses, beats);
+  t->bursts = wk_ceil_div(bursts * runs / tried, d->together);
+  t->per_beat = wk_ceil_div(t->accesses, beats);
   t->beats = beats / t->bursts;
   t->more_beats = beats % t->bursts;
   t->more_accesses = t->accesses % t->bursts;
@@ -45,8 +44,8 @@ static void find_traffic(const dma *d, const wk_isa_command *c, transfer *t) {
 
 static int64_t accesses_of(const wk_machine *m, const wk_isa_command *c, int64_t bytes) {
   if (c->opcode == WK_CMD_FILL)
-    return WK_SV(c, FILL, c2) * WK_SV(c, FILL, c1) * ceil_div(WK_SV(c, FILL, c0), m->array);
-  return bytes / WK_SV(c, LD, c0) * ceil_div(WK_SV(c, LD, c0), m->array);
+    return WK_SV(c, FILL, c2) * WK_SV(c, FILL, c1) * wk_ceil_div(WK_SV(c, FILL, c0), m->array);
+  return bytes / WK_SV(c, LD, c0) * wk_ceil_div(WK_SV(c, LD, c0), m->array);
 }
 
 static int64_t beats_of(const transfer *t, int64_t burst) {
@@ -96,8 +95,8 @@ static int64_t occupy(dma *d, int64_t ready, int64_t beats) {
 static void deliver(dma *d, int64_t ready, int64_t beats) {
   const wk_machine *m = d->machine;
   int64_t num = m->dram_bytes.num, start = occupy(d, ready, beats);
-  int64_t first = later(d->delivered + 1, ceil_div(start + m->bus * m->dram_bytes.den, num));
-  d->delivered = later(first + beats - 1, ceil_div(d->free_at, num));
+  int64_t first = later(d->delivered + 1, wk_ceil_div(start + m->bus * m->dram_bytes.den, num));
+  d->delivered = later(first + beats - 1, wk_ceil_div(d->free_at, num));
 }
 
 /* ---- the scratchpad -------------------------------------------------------------------------- */
@@ -295,7 +294,7 @@ static void serve_store(dma *d, channel *x, int64_t ready) {
   const wk_machine *m = d->machine;
   transfer *t = open_of(x, x->done);
   (void)occupy(d, ready, beats_of(t, t->served));
-  int64_t answer = ceil_div(d->free_at, m->dram_bytes.num) + m->dram_write_latency;
+  int64_t answer = wk_ceil_div(d->free_at, m->dram_bytes.num) + m->dram_write_latency;
   x->free_at[x->served++ % WK_ACCEL_WINDOW] = answer + WK_COST_dma_store_again;
   if (++t->served == t->bursts) complete(d, x, answer + 1);
 }

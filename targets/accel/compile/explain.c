@@ -10,7 +10,7 @@ typedef struct {
   const wk_accel_net *net;
   const wk_accel_plan *plan;
   double *before, *behind; /* least cost of operators [0, i), of those from i on */
-  FILE *f;
+  wk_str *out;
 } explaining;
 
 static const char *layer_of(const wk_accel_net *net, int op) {
@@ -67,17 +67,17 @@ static const char *limit_of(const wk_accel_candidate *c, int64_t *busy) {
 static void print_candidate(const explaining *e, const wk_accel_candidate *c) {
   const wk_accel_group *g = &c->group;
   int64_t busy;
-  fprintf(e->f, "%c %4d %4d %6d  %-9s", is_chosen(e, g) ? '*' : ' ', g->first, g->last, g->strips,
-          g->strips == 1 ? "once" : g->keeps ? "kept" : "per strip");
+  wk_str_printf(e->out, "%c %4d %4d %6d  %-9s", is_chosen(e, g) ? '*' : ' ', g->first, g->last,
+                g->strips, g->strips == 1 ? "once" : g->keeps ? "kept" : "per strip");
   if (!c->fits) {
-    fprintf(e->f, "  does not fit into the scratchpad\n");
+    wk_str_add(e->out, "  does not fit into the scratchpad\n");
     return;
   }
   const char *limit = limit_of(c, &busy);
-  fprintf(e->f, " %10lld %10lld %10lld %10lld %10lld  %-6s %10lld %12.0f %12.0f\n",
-          (long long)c->cycles, (long long)c->bytes, (long long)c->ex, (long long)c->ve,
-          (long long)c->bus, limit, (long long)(c->cycles > busy ? c->cycles - busy : 0), c->cost,
-          total_of(e, c));
+  wk_str_printf(e->out, " %10lld %10lld %10lld %10lld %10lld  %-6s %10lld %12.0f %12.0f\n",
+                (long long)c->cycles, (long long)c->bytes, (long long)c->ex, (long long)c->ve,
+                (long long)c->bus, limit, (long long)(c->cycles > busy ? c->cycles - busy : 0),
+                c->cost, total_of(e, c));
 }
 
 static bool is_same_run(const wk_accel_group *a, const wk_accel_group *b) {
@@ -100,7 +100,7 @@ static void print_candidates(const explaining *e) {
   static const char head[] =
       "  from   to strips  constants     cycles      bytes      array     vector     memory  "
       "limit        idle         cost        total\n";
-  fputs(head, e->f);
+  wk_str_add(e->out, head);
   for (size_t k = 0; k < e->x->list.n; k++) {
     const wk_accel_candidate *c = &e->x->list.data[k];
     bool has_it = false;
@@ -123,37 +123,38 @@ static void print_operators(const explaining *e) {
   for (int i = first; i <= last; i++) {
     const wk_accel_op *op = &e->net->ops.data[i];
     int stays = e->plan->resident[op->out.tensor];
-    fprintf(e->f, "%c %4d %s (%s)", strcmp(layer_of(e->net, i), e->x->layer) ? ' ' : '>', i,
-            op->name, op->op);
-    if (stays >= 0) fprintf(e->f, ": the result stays in the scratchpad until operator %d", stays);
-    fputc('\n', e->f);
+    wk_str_printf(e->out, "%c %4d %s (%s)", strcmp(layer_of(e->net, i), e->x->layer) ? ' ' : '>',
+                  i, op->name, op->op);
+    if (stays >= 0)
+      wk_str_printf(e->out, ": the result stays in the scratchpad until operator %d", stays);
+    wk_str_add(e->out, "\n");
   }
 }
 
-static void print_single(const wk_accel_explain *x, FILE *f) {
+static void print_single(const wk_accel_explain *x, wk_str *out) {
   if (!x->single) return;
-  fprintf(f, "taken is what was found operator by operator, %lld cycles for the whole part; the "
-             "groups with the least total ", (long long)x->single);
-  if (x->grouped == INT64_MAX) fprintf(f, "do not fit together\n");
-  else fprintf(f, "take %lld\n", (long long)x->grouped);
+  wk_str_printf(out, "taken is what was found operator by operator, %lld cycles for the whole "
+                     "part; the groups with the least total ", (long long)x->single);
+  if (x->grouped == INT64_MAX) wk_str_add(out, "do not fit together\n");
+  else wk_str_printf(out, "take %lld\n", (long long)x->grouped);
 }
 
 static void print(const explaining *e) {
-  fprintf(e->f, "operators around %s:\n", e->x->layer);
+  wk_str_printf(e->out, "operators around %s:\n", e->x->layer);
   print_operators(e);
-  fprintf(e->f, "groups with it, those of other operators than the chosen one at their best "
-                "(*: chosen; total: what the part costs with it, the least wins):\n");
+  wk_str_add(e->out, "groups with it, those of other operators than the chosen one at their best "
+                     "(*: chosen; total: what the part costs with it, the least wins):\n");
   print_candidates(e);
-  print_single(e->x, e->f);
+  print_single(e->x, e->out);
 }
 
-void wk_accel_explain_print(wk_accel_explain *x, const wk_accel_net *net, const wk_accel_plan *p,
-                            FILE *f) {
+void wk_accel_explain_text(wk_accel_explain *x, const wk_accel_net *net, const wk_accel_plan *p) {
   size_t n = net->ops.n + 1;
   bool has_it = false;
   for (size_t i = 0; i < net->ops.n; i++)
     has_it = has_it || !strcmp(layer_of(net, (int)i), x->layer);
-  explaining e = {x, net, p, wk_xcalloc(n, sizeof(double)), wk_xcalloc(n, sizeof(double)), f};
+  explaining e = {x, net, p, wk_xcalloc(n, sizeof(double)), wk_xcalloc(n, sizeof(double)),
+                  &x->text};
   if (has_it) {
     add_costs(&e);
     print(&e);

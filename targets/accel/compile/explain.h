@@ -18,15 +18,15 @@ typedef struct {
 typedef struct {
   const char *layer;
   bool is_found; /* in one of the parts */
+  wk_str text;   /* of all parts so far */
   WK_VEC(wk_accel_candidate) list; /* of one part, as considered */
   int64_t single, grouped; /* cycles of the part operator by operator, and in the groups with the
                               least total (INT64_MAX: they do not fit), where the former
                               were taken; 0: they were not */
 } wk_accel_explain;
 
-/* Prints what stands in the list about the layer, if the part has it, and which groups the plan
- * has; then the list is empty. */
-void wk_accel_explain_print(wk_accel_explain *x, const wk_accel_net *net, const wk_accel_plan *p,
-                            FILE *f);
+/* Adds to the text what stands in the list about the layer, if the part has it, and which groups
+ * the plan has; then the list is empty. */
+void wk_accel_explain_text(wk_accel_explain *x, const wk_accel_net *net, const wk_accel_plan *p);
 
 #endif

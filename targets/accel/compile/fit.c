@@ -148,7 +148,7 @@ static int64_t cut_stacks(wk_accel_net *net, size_t i, int64_t room) {
 static size_t cut_channels(wk_accel_net *net, size_t i, size_t parts) {
   wk_accel_op op = net->ops.data[i];
   if (!goes_by_channels(&op) || op.n_pieces < parts || op.out.o != 1) return 0;
-  size_t each = (op.n_pieces + parts - 1) / parts, made = 0;
+  size_t each = wk_ceil_div(op.n_pieces, parts), made = 0;
   for (size_t at = 0; at < op.n_pieces; at += each, made++) {
     wk_accel_op part = cut(net, &op, at, at + each < op.n_pieces ? at + each : op.n_pieces);
     if (made) insert(net, i + made, &part);
@@ -191,7 +191,7 @@ static bool can_fit(void *ctx, const wk_machine *m) {
   net.machine = m;
   int64_t room = least_room(&net, x->op), most = most_room(m);
   return room <= most || (goes_by_channels(x->op) && x->op->out.o == 1 &&
-                          (int64_t)x->op->n_pieces >= wk_accel_up(2 * room, most));
+                          (int64_t)x->op->n_pieces >= wk_ceil_div(2 * room, most));
 }
 
 static bool is_whole_tensor(const wk_accel_net *net, const wk_accel_view *x) {
@@ -205,7 +205,7 @@ static bool refuse_room(wk_accel_making *k, const wk_accel_op *op, int64_t room)
   fitting x = {net, op};
   bool is_whole = is_whole_tensor(net, &op->out) || is_whole_tensor(net, &op->a) ||
                   is_whole_tensor(net, &op->b);
-  k->reason = wk_accel_room_reason(net, wk_accel_up(8 * room, 7),
+  k->reason = wk_accel_room_reason(net, wk_ceil_div(8 * room, 7),
                                    is_whole ? "tensors that it cannot take row by row"
                                             : "one row of its result",
                                    wk_accel_least_scratchpad(net->machine, can_fit, &x));
@@ -222,7 +222,7 @@ bool wk_accel_fit(wk_accel_making *k) {
     int64_t room = least_room(net, &net->ops.data[i]);
     if (2 * room > most) room = cut_stacks(net, i, room);
     if (room <= most) continue;
-    size_t made = cut_channels(net, i, (size_t)wk_accel_up(2 * room, most));
+    size_t made = cut_channels(net, i, (size_t)wk_ceil_div(2 * room, most));
     if (!made) return refuse_room(k, &net->ops.data[i], room);
     i += made - 1;
   }

@@ -224,10 +224,10 @@ static bool add_conv(wk_accel_making *k, const wk_accel_op *like, const weights 
   wk_accel_op *op = wk_accel_add(k, like);
   int n = k->net->n;
   if (op->is_packed) {
-    op->kc = wk_accel_up(op->kx * op->a.sx, n);
+    op->kc = wk_ceil_div(op->kx * op->a.sx, n);
     op->k_tail = (int)(op->kx * op->a.sx - (op->kc - 1) * n);
   } else {
-    op->kc = wk_accel_up(op->a.first + op->a.c, n);
+    op->kc = wk_ceil_div(op->a.first + op->a.c, n);
     op->k_tail = n;
   }
   op->has_window = !op->is_flat && has_padding(op);
@@ -248,7 +248,7 @@ static bool add_depthwise(wk_accel_making *k, const wk_accel_op *like, const wei
   if (!are_windows_fine(k, op)) return false;
   wk_accel_cut_pieces(k, op, &op->a);
   bool is_three = op->dx == 1 && op->sx <= 2 && op->a.sx == n;
-  int64_t taps = is_three ? wk_accel_up(op->kx, 3) * 3 : op->kx;
+  int64_t taps = is_three ? wk_ceil_div(op->kx, 3) * 3 : op->kx;
   op->fn = is_three ? WK_CHOICE_TAPS_three : WK_CHOICE_TAPS_one;
   op->record_bytes = wk_accel_record_bytes(n, n);
   op->const_bytes = op->record_bytes + op->ky * taps * n;
@@ -434,7 +434,7 @@ typedef struct {
 
 static phase phase_of(int64_t p, int64_t kernel, int64_t stride, int64_t pad, int64_t size) {
   phase f = {.first_tap = p, .taps = kernel > p ? (kernel - p - 1) / stride + 1 : 0};
-  int64_t q0 = pad > p ? (pad - p + stride - 1) / stride : 0;
+  int64_t q0 = pad > p ? wk_ceil_div(pad - p, stride) : 0;
   f.at = q0 * stride + p - pad;
   f.count = f.at < size ? (size - f.at - 1) / stride + 1 : 0;
   f.before = (f.taps ? f.taps - 1 : 0) - q0;

@@ -19,7 +19,7 @@ static bool rows(wk_accel_making *k, wk_accel_op *op) {
   if (op->a.first || op->out.first)
     return wk_accel_refuse(k, "rows that begin within a block");
   op->a_u8 = type_of(k, nd->in[0]) == WK_U8;
-  op->kc = wk_accel_up(op->a.c, k->net->n);
+  op->kc = wk_ceil_div(op->a.c, k->net->n);
   op->k_tail = (int)(op->a.c - (op->kc - 1) * k->net->n);
   if (op->kc > WK_ACCEL_MOST_BLOCKS)
     return wk_accel_refuse(k, "rows of %lld elements", (long long)op->a.c);

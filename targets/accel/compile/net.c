@@ -38,8 +38,9 @@ bool wk_accel_refuse(wk_accel_making *k, const char *fmt, ...) {
   return false;
 }
 
-int wk_accel_tensor_add(wk_accel_net *net, const char *name, int64_t planes, int64_t rows,
-                        int64_t row) {
+/* A constant of the net, loaded like any tensor. */
+static int add_tensor(wk_accel_net *net, const char *name, int64_t planes, int64_t rows,
+                      int64_t row) {
   wk_accel_tensor t = {.name = name, .bytes = planes * rows * row, .planes = planes, .rows = rows,
                        .row = row, .segment = WK_SEGMENT_WORK};
   wk_vec_push(&net->tensors, t);
@@ -62,7 +63,7 @@ static void set_rows(wk_accel_tensor *t, int n, const wk_type *x, int lane) {
 static wk_accel_operand fresh(wk_accel_making *k, wk_value_id v, int lane) {
   const wk_type *t = &wk_val(k->g, v)->type;
   int64_t bytes;
-  int tensor = wk_accel_tensor_add(k->net, wk_val(k->g, v)->name, 1, 1, 1);
+  int tensor = add_tensor(k->net, wk_val(k->g, v)->name, 1, 1, 1);
   wk_accel_operand y = wk_operand_new(k->net->n, tensor, t, lane, &bytes);
   k->net->tensors.data[tensor].bytes = bytes;
   set_rows(&k->net->tensors.data[tensor], k->net->n, t, lane);
@@ -112,7 +113,7 @@ static bool pad(wk_accel_making *k, const wk_node *nd, const wk_accel_operand *x
   for (int i = 0; i < x->rank; i++) {
     if (a->before.v[i]) return false;
     if (!a->after.v[i]) continue;
-    if (i != x->lane || x->first || wk_accel_up(x->dims[i], n) * n < x->dims[i] + a->after.v[i])
+    if (i != x->lane || x->first || wk_ceil_div(x->dims[i], n) * n < x->dims[i] + a->after.v[i])
       return false;
     y->dims[i] += a->after.v[i];
   }
@@ -361,7 +362,7 @@ wk_accel_op *wk_accel_add(wk_accel_making *k, const wk_accel_op *op) {
 
 void wk_accel_cut_pieces(wk_accel_making *k, wk_accel_op *op, const wk_accel_view *aligned) {
   int n = k->net->n;
-  int64_t most = 2 * wk_accel_up(op->out.c, n) + 2;
+  int64_t most = 2 * wk_ceil_div(op->out.c, n) + 2;
   wk_accel_piece *p = wk_arena_alloc(k->net->arena, (size_t)most * sizeof *p);
   op->pieces = p;
   op->n_pieces = 0;
@@ -543,7 +544,7 @@ static bool make_concat(wk_accel_making *k) {
 static void take_input(wk_accel_making *k, size_t i) {
   wk_value_id v = k->g->inputs.data[i];
   const wk_value *x = wk_val(k->g, v);
-  int tensor = wk_accel_tensor_add(k->net, x->name, 1, 1, wk_type_bytes(&x->type));
+  int tensor = add_tensor(k->net, x->name, 1, 1, wk_type_bytes(&x->type));
   wk_accel_tensor *t = &k->net->tensors.data[tensor];
   t->segment = WK_SEGMENT_IO + (int)i;
   k->at[v] = wk_operand_laid(k->net->n, tensor, &x->type);
@@ -562,7 +563,7 @@ static bool give_output(wk_accel_making *k, size_t i) {
     t->segment = WK_SEGMENT_IO + (int)(k->net->n_inputs + i);
     return true;
   }
-  int tensor = wk_accel_tensor_add(k->net, out->name, 1, 1, wk_type_bytes(&out->type));
+  int tensor = add_tensor(k->net, out->name, 1, 1, wk_type_bytes(&out->type));
   y = wk_operand_laid(k->net->n, tensor, &out->type);
   k->net->tensors.data[tensor].segment = WK_SEGMENT_IO + (int)(k->net->n_inputs + i);
   if (!k->node) return wk_accel_refuse(k, "an input that is a result");
@@ -644,7 +645,7 @@ static void add_constants(wk_accel_net *net) {
     wk_accel_op *op = &net->ops.data[i];
     op->const_tensor = -1;
     if (!op->const_bytes) continue;
-    op->const_tensor = wk_accel_tensor_add(net, op->name, 1, 1, wk_accel_const_bytes(op));
+    op->const_tensor = add_tensor(net, op->name, 1, 1, wk_accel_const_bytes(op));
     net->tensors.data[op->const_tensor].segment = WK_SEGMENT_CONST;
     net->tensors.data[op->const_tensor].data = op->consts;
   }

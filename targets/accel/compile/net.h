@@ -166,9 +166,6 @@ wk_accel_op wk_accel_op_new(wk_accel_making *k, wk_accel_kind kind);
 wk_accel_op *wk_accel_add(wk_accel_making *k, const wk_accel_op *op);
 /* Pieces of [c of out) that lie in one block of out, and, where `aligned` is a view, of it. */
 void wk_accel_cut_pieces(wk_accel_making *k, wk_accel_op *op, const wk_accel_view *aligned);
-/* A constant of the net, loaded like any tensor. */
-int wk_accel_tensor_add(wk_accel_net *net, const char *name, int64_t planes, int64_t rows,
-                        int64_t row);
 bool wk_accel_is_8_bit(wk_dtype t);
 /* The node's result is of 8 bits, or is taken for it: else a refusal. */
 bool wk_accel_is_result_fine(wk_accel_making *k);

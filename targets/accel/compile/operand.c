@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-
 /* Axes from the outermost in memory to the innermost; the lane axis stands for its blocks. */
 static int memory_order(int rank, int lane, int *order) {
   int n = 0;
@@ -25,7 +24,7 @@ wk_accel_operand wk_operand_new(int n, int tensor, const wk_type *t, int lane, i
   for (int i = count; i-- > 0;) {
     int k = order[i];
     y.strides[k] = stride;
-    stride *= k == lane ? wk_accel_up(t->dims[k], n) : t->dims[k];
+    stride *= k == lane ? wk_ceil_div(t->dims[k], n) : t->dims[k];
   }
   *bytes = stride;
   return y;

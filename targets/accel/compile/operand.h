@@ -8,8 +8,6 @@
 #include "compiler/ir/ir.h"
 #include "compiler/target/target.h"
 
-static inline int64_t wk_accel_up(int64_t a, int64_t b) { return (a + b - 1) / b; } /* a / b */
-
 /* Element p lies at offset + sum p[k] * strides[k] bytes, but for the axis `lane`: its element q
  * counts lanes from `first` on, block (first + q) / N at `strides[lane]` bytes from the one before,
  * lane (first + q) % N in it. lane -1: no axis is cut into blocks. */

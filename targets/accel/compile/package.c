@@ -198,7 +198,7 @@ static wk_status compile_part(unit *u, const wk_target_part *part, const wk_acce
     place_constants(&net, u->pkg, u->unit, &u->constants);
     uses = wk_accel_uses(&net, a);
     s = wk_accel_find_plan(&net, uses, o, &plan);
-    if (!s && o->explain) wk_accel_explain_print(o->explain, &net, &plan, stderr);
+    if (!s && o->explain) wk_accel_explain_text(o->explain, &net, &plan);
     if (!s) {
       wk_accel_build(&net, &plan, uses, 0, plan.groups.n, &steps);
       wk_accel_depend(&net, o->prefetch, o->without, &steps);

@@ -26,7 +26,7 @@ void wk_accel_put_range(uint8_t *record, int64_t zero, int64_t lo, int64_t hi) {
 }
 
 int64_t wk_accel_record_bytes(int n, int64_t entries) {
-  return wk_accel_up(WK_RECORD_BYTES + entries * WK_ENTRY_BYTES, n) * n;
+  return wk_ceil_div(WK_RECORD_BYTES + entries * WK_ENTRY_BYTES, n) * n;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */

@@ -9,7 +9,7 @@ int64_t *wk_accel_tensor_starts(const wk_accel_net *net, const wk_accel_use *use
   *bytes = 0;
   for (size_t t = 0; t < net->tensors.n; t++) {
     at[t] = uses[t].first_writer < 0 ? -1 : *bytes;
-    if (at[t] >= 0) *bytes += wk_accel_up(net->tensors.data[t].bytes, WICK_ALIGN) * WICK_ALIGN;
+    if (at[t] >= 0) *bytes += wk_ceil_div(net->tensors.data[t].bytes, WICK_ALIGN) * WICK_ALIGN;
   }
   return at;
 }

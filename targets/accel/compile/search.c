@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The search for a plan: which operators make a group, in how many strips, and what stays in the
  * scratchpad; judged by the schedule model. */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,7 +141,7 @@ static const struct {
   int longest, worse, step, tries;
 } efforts[] = {{3, 1, 1, 0}, {6, 3, 3, 0}, {8, 4, 4, 150}, {12, 6, 6, 600}};
 
-static int next_strips(int s, int step) { return s < step + 1 ? s + 1 : s + (s + step - 1) / step; }
+static int next_strips(int s, int step) { return s < step + 1 ? s + 1 : s + wk_ceil_div(s, step); }
 
 /* A way to compute operators as one group. */
 typedef struct {
@@ -473,7 +472,7 @@ wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
                           const wk_accel_options *o, wk_accel_plan *out) {
   wk_accel_steps steps = {0};
   searching x = {.net = net, .uses = uses, .o = o, .steps = &steps};
-  assert(modes[o->prefetch].guesses);
+  wk_assert(modes[o->prefetch].guesses);
   x.is_tied = wk_xcalloc(net->tensors.n, sizeof *x.is_tied);
   find_ties(&x);
   wk_status s = search(&x);

@@ -56,7 +56,7 @@ static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 /* ---- room ------------------------------------------------------------------------------------ */
 
 static int64_t rounded(const simulation *x, const wk_accel_buffer *b) {
-  return wk_accel_up(b->bytes, x->m->array) * x->m->array;
+  return wk_ceil_div(b->bytes, x->m->array) * x->m->array;
 }
 
 /* A group that begins alone waits for buffers that end before it. */

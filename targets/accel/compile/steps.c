@@ -53,7 +53,7 @@ void wk_accel_wait_for(wk_accel_step *s, const wk_accel_counts c) {
 
 /* ---- rows and planes ------------------------------------------------------------------------- */
 
-static int64_t blocks(int n, const wk_accel_view *x) { return wk_accel_up(x->first + x->c, n); }
+static int64_t blocks(int n, const wk_accel_view *x) { return wk_ceil_div(x->first + x->c, n); }
 
 bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x) {
   int64_t plane = t->rows * t->row;
@@ -79,7 +79,7 @@ int64_t wk_accel_rows_below(const wk_accel_net *net, const wk_accel_view *x, int
   int64_t first = x->offset % (t->rows * t->row) / t->row, step = x->h > 1 ? x->sy / t->row : 0;
   if (end <= first) return 0;
   if (!step) return x->h;
-  int64_t y = wk_accel_up(end - first, step);
+  int64_t y = wk_ceil_div(end - first, step);
   return y < x->h ? y : x->h;
 }
 

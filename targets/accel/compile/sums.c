@@ -25,7 +25,7 @@ static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 /* The 32 bytes of a record and its entries. */
 static int64_t record_reads(const wk_machine *m, const sums *s) {
   if (!s->drains) return 0;
-  return WK_RECORD_BYTES / m->array + wk_accel_up(WK_ENTRY_BYTES * s->n, m->array);
+  return WK_RECORD_BYTES / m->array + wk_ceil_div(WK_ENTRY_BYTES * s->n, m->array);
 }
 
 /* Results cannot overtake an array that reads less than a word for a pixel, which is a bank for

@@ -92,6 +92,7 @@ static const wk_target_setting settings[] = {
 static void close_accel(wk_instance *t) {
   accel *x = (accel *)(void *)t;
   wk_vec_free(&x->explain.list);
+  wk_str_free(&x->explain.text);
   wk_accel_plans_free(x->options.plans);
   free(x->layer);
   free(x->spec);
@@ -153,9 +154,13 @@ static bool edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is
   return true;
 }
 
-/* The layer of --explain has been in none of the parts. */
-static wk_status check_explained(const accel *x) {
-  if (!x->layer || x->explain.is_found) return NULL;
+/* For whoever asks, also when s is an error. The layer may have been in none of the parts. */
+static wk_status tell_explained(const accel *x, wk_status s, const wk_emit_options *o) {
+  wk_accel_explain *e = x->options.explain;
+  if (!e) return s;
+  if (o->text) wk_str_addn(o->text, e->text.s, e->text.n);
+  e->text.n = 0;
+  if (s || e->is_found) return s;
   return wk_error(WK_USAGE, "--explain: no layer '%s' on the accelerator; 'wick inspect PACKAGE "
                             "--steps' lists them", x->layer);
 }
@@ -164,21 +169,19 @@ static wk_status compile(const wk_instance *t, const wk_target_part *parts, size
                          const wk_emit_options *o, wk_package *pkg, uint32_t *row,
                          wk_emit_result *result) {
   const accel *x = accel_of(t);
-  (void)o;
   result->scratch_bytes = 0;
-  WK_TRY(wk_accel_compile(&x->machine, x->spec, &x->options, parts, n, pkg, row,
-                          &result->predicted_cycles));
-  return check_explained(x);
+  wk_status s = wk_accel_compile(&x->machine, x->spec, &x->options, parts, n, pkg, row,
+                                 &result->predicted_cycles);
+  return tell_explained(x, s, o);
 }
 
 static wk_status write_stream(const wk_instance *t, const wk_target_part *parts, size_t n,
                               const wk_emit_options *o, const char *path, wk_emit_result *result) {
   const accel *x = accel_of(t);
-  (void)o;
   result->scratch_bytes = 0;
-  WK_TRY(wk_accel_write_stream(&x->machine, &x->options, parts, n, path,
-                               &result->predicted_cycles));
-  return check_explained(x);
+  wk_status s = wk_accel_write_stream(&x->machine, &x->options, parts, n, path,
+                                      &result->predicted_cycles);
+  return tell_explained(x, s, o);
 }
 
 static const wk_target_output outputs[] = {

@@ -5,7 +5,6 @@
 #include "targets/accel/isa/parts.h"
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
-static uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
 /* ---- ex -------------------------------------------------------------------------------------- */
 
@@ -28,7 +27,7 @@ enum { TAPS = 3 };
 static work work_of_dwc(const wk_isa_command *c) {
   bool three = WK_V(c, DWC, taps) == WK_CHOICE_TAPS_three;
   uint64_t taps = three ? TAPS : 1;
-  return (work){.blocks = 1, .ky = WK_V(c, DWC, ky), .passes = ceil_div(WK_V(c, DWC, kx), taps),
+  return (work){.blocks = 1, .ky = WK_V(c, DWC, ky), .passes = wk_ceil_div(WK_V(c, DWC, kx), taps),
                 .lines = taps, .last_lines = taps, .ny = WK_V(c, DWC, ny),
                 .row = three ? WK_V(c, DWC, sx) * (WK_V(c, DWC, nx) - 1) + 3 : WK_V(c, DWC, nx),
                 .pad_l = three && WK_V(c, DWC, w) ? WK_V(c, DWC, pad_l) : 0};
@@ -105,7 +104,7 @@ static uint64_t execute(const wk_machine *m, const wk_isa_command *c) {
   uint64_t end = (uint64_t)(t.first + t.span) + WK_COST_ex_sum, n = (uint64_t)m->array;
   uint64_t pixels = (uint64_t)e.ny * (uint64_t)e.nx;
   if (!e.drain) return end + WK_COST_ex_retire;
-  uint64_t entries = ceil_div(WK_ENTRY_BYTES * (uint64_t)e.n, n);
+  uint64_t entries = wk_ceil_div(WK_ENTRY_BYTES * (uint64_t)e.n, n);
   uint64_t record = WK_COST_ex_record + WK_RECORD_BYTES / n + entries;
   uint64_t extra = e.residual && pixels > WK_COST_ex_residual ? pixels - WK_COST_ex_residual : 0;
   return most(end, record) + pixels + WK_COST_ex_drain + extra;
@@ -133,7 +132,7 @@ static slots slots_of_pool(const wk_isa_command *c, uint64_t record) {
 
 static slots slots_of_norm(const wk_machine *m, const wk_isa_command *c, uint64_t record) {
   uint64_t ny = WK_V(c, ROW, ny), kc = WK_V(c, ROW, kc), root = WK_COST_ve_root;
-  uint64_t entries = ceil_div(WK_ENTRY_BYTES * WK_V(c, ROW, k_tail), (uint64_t)m->array);
+  uint64_t entries = wk_ceil_div(WK_ENTRY_BYTES * WK_V(c, ROW, k_tail), (uint64_t)m->array);
   uint64_t g = 9 * (kc - 1) + 1 + entries; /* the words of a row and their entries */
   return (slots){record + ny * (2 * kc + g) + root + (ny - 1) * (root > g + 1 ? root - g : 1),
                  ny * kc, true};
@@ -179,7 +178,8 @@ uint64_t wk_isa_duration(const wk_machine *m, const wk_isa_command *c) {
     case WK_CMD_LD: return wk_isa_duration_load(m, c);
     case WK_CMD_ST: return wk_isa_duration_store(m, c);
     case WK_CMD_FILL:
-      return WK_COST_fill + WK_V(c, FILL, c2) * WK_V(c, FILL, c1) * ceil_div(WK_V(c, FILL, c0), n);
+      return WK_COST_fill +
+             WK_V(c, FILL, c2) * WK_V(c, FILL, c1) * wk_ceil_div(WK_V(c, FILL, c0), n);
     case WK_CMD_CONV:
     case WK_CMD_DWC:
     case WK_CMD_MM: return execute(m, c);

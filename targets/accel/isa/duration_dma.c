@@ -11,7 +11,6 @@
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; } /* a >= 0 */
 
 /* ---- accesses to the scratchpad -------------------------------------------------------------- */
 
@@ -24,7 +23,7 @@ typedef struct {
 static accesses accesses_of(const wk_machine *m, const wk_isa_command *c) {
   int64_t c0 = WK_SV(c, LD, c0), n = m->array;
   if (c0 % n == 0) return (accesses){n, n, 1};
-  return (accesses){c0, least(c0, n), ceil_div(c0, n)};
+  return (accesses){c0, least(c0, n), wk_ceil_div(c0, n)};
 }
 
 /* How many are complete when so many bytes are there. */
@@ -35,8 +34,8 @@ static int64_t complete_in(const accesses *a, int64_t bytes) {
 
 /* How many it takes for so many bytes. */
 static int64_t needed_for(const accesses *a, int64_t bytes) {
-  if (a->per_chunk == 1) return ceil_div(bytes, a->chunk);
-  return bytes / a->chunk * a->per_chunk + ceil_div(bytes % a->chunk, a->width);
+  if (a->per_chunk == 1) return wk_ceil_div(bytes, a->chunk);
+  return bytes / a->chunk * a->per_chunk + wk_ceil_div(bytes % a->chunk, a->width);
 }
 
 /* ---- bursts ---------------------------------------------------------------------------------- */
@@ -73,7 +72,7 @@ static void cut_next(cutter *x, const wk_machine *m, const wk_isa_command *c, bu
   b->before += b->bytes;
   b->bytes = least(room, x->rest);
   b->lane = x->address % m->bus;
-  b->beats = ceil_div(b->lane + b->bytes, m->bus);
+  b->beats = wk_ceil_div(b->lane + b->bytes, m->bus);
   x->address += b->bytes;
   x->rest -= b->bytes;
   if (x->rest) return;
@@ -122,8 +121,8 @@ typedef struct {
 
 /* When beat j of the burst that the memory starts in start / num is on the bus. */
 static int64_t taken_in(const loading *l, int64_t start, int64_t j) {
-  int64_t first = most(l->taken + 1, ceil_div(start + l->cost, l->num)) + j;
-  return most(first, ceil_div(start + (j + 1) * l->cost, l->num));
+  int64_t first = most(l->taken + 1, wk_ceil_div(start + l->cost, l->num)) + j;
+  return most(first, wk_ceil_div(start + (j + 1) * l->cost, l->num));
 }
 
 /* The first access that beat j completes is behind it. */
@@ -205,7 +204,7 @@ uint64_t wk_isa_duration_store(const wk_machine *m, const wk_isa_command *c) {
     wait_for_bytes(&s, &b);
     int64_t sent = s.sends + b.first + b.beats - 1;
     free_at = most(free_at, sent * num) + m->dram_overhead * num + b.beats * cost;
-    answer = ceil_div(free_at, num) + m->dram_write_latency;
+    answer = wk_ceil_div(free_at, num) + m->dram_write_latency;
     complete(m, &r, answer + WK_COST_dma_store_again);
   }
   return (uint64_t)answer + 1;

@@ -88,7 +88,7 @@ const wk_isa_choice wk_isa_choices[] = {
 };
 const size_t wk_isa_choices_count = WK_COUNTOF(wk_isa_choices);
 
-const wk_isa_row wk_isa_queues[WK_QUEUE_COUNT] = {
+static const wk_isa_row queues[WK_QUEUE_COUNT] = {
 #define QUEUE(name, number, doc) [number] = {#name, number, doc},
 #include "targets/accel/isa.def"
 };
@@ -139,7 +139,7 @@ wk_text24 wk_isa_command_text(const wk_isa_command_info *info) {
 }
 
 const char *wk_isa_queue_name(int queue) {
-  return queue >= 0 && queue < WK_QUEUE_COUNT ? wk_isa_queues[queue].name : "?";
+  return queue >= 0 && queue < WK_QUEUE_COUNT ? queues[queue].name : "?";
 }
 
 const wk_isa_choice *wk_isa_choice_of(wk_isa_kind kind, int64_t value) {

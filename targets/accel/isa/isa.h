@@ -150,7 +150,6 @@ extern const size_t wk_isa_commands_count;
 extern const wk_isa_field wk_isa_header[WK_HEADER_COUNT];
 extern const wk_isa_choice wk_isa_choices[];
 extern const size_t wk_isa_choices_count;
-extern const wk_isa_row wk_isa_queues[WK_QUEUE_COUNT]; /* in order of their numbers */
 extern const wk_isa_register wk_isa_registers[];
 extern const size_t wk_isa_registers_count;
 extern const wk_isa_row wk_isa_errors[], wk_isa_states[], wk_isa_counters[];

@@ -153,7 +153,7 @@ static void presets(wk_str *b) {
   wk_str_add(b, "| key |");
   for (size_t i = 0; i < n; i++) {
     wk_status s = wk_machine_read(wk_machine_preset_name(i), &m[i]);
-    if (s) abort(); /* they are built in, and tested */
+    if (s) WK_BUG("a preset is not read"); /* they are built in, and tested */
     wk_str_printf(b, " %s |", m[i].name);
   }
   wk_str_add(b, "\n|---|");

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/accel/isa/parts.h"
 
-#include <assert.h>
-
 _Static_assert(WK_CONV_in == WK_DWC_in && WK_CONV_dx == WK_DWC_dx && WK_CONV_in == WK_POOL_in &&
                    WK_CONV_dx == WK_POOL_dx,
                "a window's fields have the same places in every command");
 
 wk_window wk_window_of(const wk_isa_command *c) {
   const int64_t *v = c->v;
-  assert(c->opcode == WK_CMD_CONV || c->opcode == WK_CMD_DWC || c->opcode == WK_CMD_POOL);
+  wk_assert(c->opcode == WK_CMD_CONV || c->opcode == WK_CMD_DWC || c->opcode == WK_CMD_POOL);
   return (wk_window){
       .in = v[WK_CONV_in], .in_y = v[WK_CONV_in_y], .in_x = v[WK_CONV_in_x],
       .k_y = v[WK_CONV_k_y], .k_x = v[WK_CONV_k_x],
@@ -35,6 +33,6 @@ wk_epilogue wk_epilogue_of(const wk_isa_command *c) {
     return EPILOGUE(CONV, WK_V(c, CONV, ny), WK_V(c, CONV, nx), WK_V(c, CONV, out_x));
   if (c->opcode == WK_CMD_DWC)
     return EPILOGUE(DWC, WK_V(c, DWC, ny), WK_V(c, DWC, nx), WK_V(c, DWC, out_x));
-  assert(c->opcode == WK_CMD_MM);
+  wk_assert(c->opcode == WK_CMD_MM);
   return EPILOGUE(MM, WK_V(c, MM, ny), 1, 0);
 }

@@ -155,7 +155,7 @@ static bool has_record(validation *k, int64_t par, int64_t entries) {
 typedef struct { int64_t n, k, stride, dilation, pad, size, step, k_step; } window_axis;
 typedef struct { int64_t low, high, most; } window_span;
 
-static int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+static int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -wk_ceil_div(-a, b); }
 
 static bool span_of(const window_axis *x, window_span *out) {
   bool any = false;
@@ -235,7 +235,7 @@ static bool validate_conv(validation *k) {
 static bool validate_dwc(validation *k) {
   const int64_t *v = k->v, n = k->m->array;
   int64_t width = v[WK_DWC_taps] == WK_CHOICE_TAPS_three ? 3 : 1, wt = v[WK_DWC_wt], taps;
-  int64_t words = v[WK_DWC_ky] * ((v[WK_DWC_kx] + width - 1) / width * width);
+  int64_t words = v[WK_DWC_ky] * wk_ceil_div(v[WK_DWC_kx], width) * width;
   if (width == 3) {
     if (v[WK_DWC_dx] != 1) return fault(k, WK_ERROR_field, "dx", "three taps need dx = 1");
     if (v[WK_DWC_k_x] != n)
@@ -350,7 +350,7 @@ static bool runs_meet(const int64_t *v) {
  * shorter. */
 static bool chunks_meet(const int64_t *v, int64_t chunks) {
   int64_t in_line = v[WK_LD_c1], width = v[WK_LD_c0], p1 = v[WK_LD_p1], p2 = v[WK_LD_p2];
-  int64_t lines = (chunks + in_line - 1) / in_line, last = chunks - (lines - 1) * in_line;
+  int64_t lines = wk_ceil_div(chunks, in_line), last = chunks - (lines - 1) * in_line;
   if (lines == 1) in_line = last;
   for (int64_t e = 1 - in_line; e < in_line; e++) {
     if (meets(p2, lines > 1 ? lines - 1 : 1, e * p1, width, e == 0)) return true;

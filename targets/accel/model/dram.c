@@ -190,8 +190,6 @@ bool wk_dram_write_beat(wk_dram *d, const uint8_t *data, uint64_t strobe) {
 
 /* ---- the pipe -------------------------------------------------------------------------------- */
 
-static uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-
 /* What answer number n is, if it is a beat, or the last of a burst, at this address. */
 static uint8_t answer(const wk_dram *d, uint64_t n, uint64_t address) {
   if ((int64_t)n == d->p.error_beat) return WK_DRAM_SLVERR;
@@ -204,7 +202,7 @@ static void find_next_beat(wk_dram *d) {
   d->next_beat = UINT64_MAX;
   if (d->replies_head == d->replies.n) return;
   const reply *r = &d->replies.data[d->replies_head];
-  d->next_beat = ceil_div(r->start + (r->given + 1) * beat_cost(d), d->p.bytes_num);
+  d->next_beat = wk_ceil_div(r->start + (r->given + 1) * beat_cost(d), d->p.bytes_num);
 }
 
 /* Beats that do not lie whole in memory are zeros. */
@@ -241,7 +239,7 @@ static void store_beat(wk_dram *d, const burst *b, uint32_t j) {
 
 static void serve_write(wk_dram *d, const burst *b, uint64_t end) {
   uint64_t last = (uint64_t)b->address + (uint64_t)(b->beats - 1) * d->p.bus;
-  response out = {.visible = ceil_div(end, d->p.bytes_num) + d->p.write_latency, .id = b->id,
+  response out = {.visible = wk_ceil_div(end, d->p.bytes_num) + d->p.write_latency, .id = b->id,
                   .resp = answer(d, d->answers++, last)};
   if (d->memory && !b->data) out.resp = WK_DRAM_SLVERR;
   if (d->memory && out.resp == WK_DRAM_OKAY)

@@ -138,7 +138,7 @@ void wk_functional_dwc(wk_functional *f, const wk_isa_command *c) {
   bool is_u8 = WK_V(c, DWC, u8);
   int32_t zero = wk_functional_byte((uint8_t)WK_V(c, DWC, zero), is_u8);
   int taps = WK_V(c, DWC, taps) == WK_CHOICE_TAPS_three ? 3 : 1,
-      padded = (w.kx + taps - 1) / taps * taps;
+      padded = wk_ceil_div(w.kx, taps) * taps;
   int32_t x[MAX_N];
   begin(f, &e);
   for (int ky = 0; ky < w.ky; ky++)

@@ -168,7 +168,7 @@ static void mark_begin(wk_timing *t) {
   uint32_t words = (uint32_t)t->bus / 8;
   t->mark.state = ASK;
   t->mark.words = words;
-  t->mark.rest = (WK_COUNTER_COUNT + words - 1) / words;
+  t->mark.rest = wk_ceil_div(WK_COUNTER_COUNT, words);
   t->mark.slot = 0;
 }
 

@@ -132,7 +132,7 @@ bool wk_timing_channel_request(const wk_timing *t, const wk_channel *c, uint32_t
   if (!c->walker.valid || c->pieces_n == piece_limit(t)) return false;
   if (c->is_store && c->answers_n == piece_limit(t)) return false;
   *address = c->walker.address - lane;
-  *beats = (lane + walker_bytes(t, &c->walker) + bus - 1) / bus;
+  *beats = wk_ceil_div(lane + walker_bytes(t, &c->walker), bus);
   return true;
 }
 

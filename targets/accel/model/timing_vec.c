@@ -199,7 +199,7 @@ static bool is_norm(const wk_ve *v) { return v->uses.entries == WK_USES_ENTRY_OF
 
 static int norm_parts(const wk_timing *t, const wk_ve *v, bool last_word) {
   int bytes = WK_ENTRY_BYTES * (int)WK_SV(&v->c, ROW, k_tail);
-  return last_word ? (bytes + t->n - 1) / t->n : PARTS;
+  return last_word ? wk_ceil_div(bytes, t->n) : PARTS;
 }
 
 static bool norm_slot(const wk_timing *t, wk_ve *v, wk_slot *s) {

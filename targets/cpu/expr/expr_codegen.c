@@ -9,7 +9,8 @@
 
 #include <stdlib.h>
 
-bool wk_expr_node_const(const wk_expr_at *at, int arg, double *value) {
+/* The value of a literal argument. */
+static bool node_const(const wk_expr_at *at, int arg, double *value) {
   const wk_expr_node *n = &at->x->nodes[at->node->arg[arg]];
   if (n->op != WK_EX_CONST) return false;
   *value = wk_dtype_is_float(n->dtype) ? n->imm.f : (double)n->imm.i;
@@ -26,11 +27,11 @@ static wk_ssa call1(const wk_lanes *v, const char *name, wk_ssa a) {
 static wk_ssa real_extreme(const wk_expr_at *at, const wk_lanes *v, bool max, wk_ssa p, wk_ssa q) {
   LLVMBuilderRef b = v->e->b;
   double c;
-  if (wk_expr_node_const(at, 1, &c) && c == c) {
+  if (node_const(at, 1, &c) && c == c) {
     wk_ssa takes_p = LLVMBuildFCmp(b, max ? LLVMRealUGT : LLVMRealULT, p, q, "");
     return LLVMBuildSelect(b, takes_p, p, q, "");
   }
-  if (wk_expr_node_const(at, 0, &c) && c == c) {
+  if (node_const(at, 0, &c) && c == c) {
     wk_ssa takes_q = LLVMBuildFCmp(b, max ? LLVMRealUGE : LLVMRealULE, q, p, "");
     return LLVMBuildSelect(b, takes_q, q, p, "");
   }
@@ -54,7 +55,7 @@ static wk_ssa easy_power(const wk_expr_at *at, const wk_lanes *v, wk_ssa a) {
   LLVMBuilderRef b = v->e->b;
   wk_ssa one = wk_lanes_real(v, 1), square = LLVMBuildFMul(b, a, a, "");
   double c;
-  if (!wk_expr_node_const(at, 1, &c)) return NULL;
+  if (!node_const(at, 1, &c)) return NULL;
   if (c == 1) return a;
   if (c == 2) return square;
   if (c == 3) return LLVMBuildFMul(b, square, a, "");

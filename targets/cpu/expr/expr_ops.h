@@ -15,8 +15,6 @@ typedef struct {
   wk_how how;
 } wk_expr_at;
 
-/* The value of a literal argument. */
-bool wk_expr_node_const(const wk_expr_at *at, int arg, double *value);
 wk_ssa wk_expr_cast_codegen(const wk_expr_at *at, wk_ssa a);
 wk_ssa wk_expr_sat_codegen(const wk_expr_at *at, wk_ssa a);
 wk_ssa wk_expr_integer_codegen(const wk_expr_at *at, wk_ssa p, wk_ssa q); /* integers and bools */

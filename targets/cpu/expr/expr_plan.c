@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/cpu/expr/expr_plan.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,7 +244,7 @@ static void decide_rescale(plan *p, uint32_t k) {
   (void)wk_expr_plan(steps, &(wk_facts){3, p->n_sets, of}, how, NULL);
   for (uint32_t i = 0; i < steps->n; i++) { /* ONCE is possible here where arguments are no words */
     uint8_t step = how[i].how & WK_HOW_ONCE ? 0 : how[i].how;
-    assert(!(step & ~(WK_HOW_NARROW | WK_HOW_UP | WK_HOW_EVEN)));
+    wk_assert(!(step & ~(WK_HOW_NARROW | WK_HOW_UP | WK_HOW_EVEN)));
     p->how[k].steps[i] = step;
   }
   wk_arena_free(a);

@@ -102,7 +102,8 @@ int wk_dot_taps(const wk_simd *simd, const wk_cpu_types *t) {
   return takes_words(simd, t) ? 4 : 2;
 }
 
-wk_ssa wk_dot_join(wk_llvm *e, const wk_cpu_types *t, const wk_ssa *x, int n) {
+/* n taps, vectors of elements in memory, as words. */
+static wk_ssa join(wk_llvm *e, const wk_cpu_types *t, const wk_ssa *x, int n) {
   if (wk_cpu_is_float(t)) return x[0];
   bool is_quad = takes_words(e->simd, t);
   wk_ssa word = LLVMConstNull(words(e));
@@ -160,7 +161,7 @@ void wk_dot_join_laced(wk_llvm *e, const wk_cpu_types *t, int lace, const wk_ssa
   LLVMTypeRef type = wk_vector_type(e->i8, lace * e->simd->lanes);
   wk_ssa x[4];
   if (lace == 1) {
-    out[0] = wk_dot_join(e, t, rows, n);
+    out[0] = join(e, t, rows, n);
     return;
   }
   for (int i = 0; i < 4; i++) {

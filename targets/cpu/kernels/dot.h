@@ -35,14 +35,12 @@ wk_ssa wk_dot_head(wk_llvm *e, wk_ssa words, wk_ssa sum);
 /* Depthwise: a lane is a channel, and a word holds up to so many taps of it, the same of x and w:
  * one float, or 8-bit integers, or 16-bit ones where the former cannot be multiplied. */
 int wk_dot_taps(const wk_simd *simd, const wk_cpu_types *t);
-/* n taps, vectors of elements in memory, as words. */
-wk_ssa wk_dot_join(wk_llvm *e, const wk_cpu_types *t, const wk_ssa *x, int n);
 /* Blocks of 16 to 64 channels that are joined at once: up to so many vectors, 1, 2 or 4. Their
  * words come out laced: four channels for vector 0, four for vector 1, … and again. */
 int wk_dot_lace(const wk_simd *simd, const wk_cpu_types *t);
 /* Where a channel of such a block lies, in words of all its vectors. */
 int64_t wk_dot_laced(const wk_simd *simd, int lace, int64_t channel);
-/* As wk_dot_join, n rows of `lace` vectors of elements each. */
+/* n taps, rows of `lace` vectors of elements each, as words. */
 void wk_dot_join_laced(wk_llvm *e, const wk_cpu_types *t, int lace, const wk_ssa *x, int n,
                        wk_ssa *out);
 /* Laced vectors of words to vectors in order, and back. */

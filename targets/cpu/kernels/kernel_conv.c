@@ -27,7 +27,7 @@ static bool is_even(const int64_t s[3], int64_t n, int64_t h, int64_t w, int64_t
 /* Bytes of the channels that a row reads of a pixel, in whole words. */
 static int64_t pixel_bytes(const wk_cpu_conv_desc *d) {
   int64_t unit = wk_dot_unit(&d->types);
-  return (d->cin / d->group + unit - 1) / unit * 4;
+  return wk_ceil_div(d->cin / d->group, unit) * 4;
 }
 
 static wk_rows_kind rows_kind(const wk_cpu_conv_desc *d, int64_t *a_step) {

@@ -22,14 +22,12 @@ enum {
   TASK_BYTES = 256 << 10
 };
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 bool wk_depthwise_fits(const wk_cpu_conv_desc *d) {
   return d->group > 1 && d->cin == d->group && d->cout == d->group && d->x_stride[3] == 1;
 }
 
 static int64_t channel_blocks(const wk_simd *simd, const wk_cpu_conv_desc *d) {
-  return ceil_div(d->cout, simd->lanes);
+  return wk_ceil_div(d->cout, simd->lanes);
 }
 
 /* Rows of the window that share a word. */
@@ -39,7 +37,7 @@ static int taps_of(const wk_simd *simd, const wk_cpu_types *t, int64_t kh, int64
 
 /* Words of a channel, heads first. */
 static int64_t words_of(const wk_simd *simd, const wk_cpu_types *t, int64_t kh, int64_t kw) {
-  return wk_dot_heads(simd, t) + ceil_div(kh, taps_of(simd, t, kh, kw)) * kw;
+  return wk_dot_heads(simd, t) + wk_ceil_div(kh, taps_of(simd, t, kh, kw)) * kw;
 }
 
 int64_t wk_depthwise_packed_bytes(const wk_simd *simd, const wk_cpu_conv_desc *d) {
@@ -394,7 +392,7 @@ static wk_ssa table_function(wk_llvm *e) {
 
 /* Bytes of one row's pointers. */
 static int64_t table_line(const wk_cpu_conv_desc *d) {
-  return ceil_div(table_columns(d), POINTERS) * POINTERS * 8;
+  return wk_ceil_div(table_columns(d), POINTERS) * POINTERS * 8;
 }
 
 /* Pointers to the input pixels under one output row: [kh][column]. */
@@ -509,7 +507,7 @@ static void task_body(dw_driver *v, int64_t per_task, int64_t zero_bytes) {
   v->args = param(e, 0);
   v->zeros = param(e, 1);
   v->table = wk_llvm_off(e, v->zeros, zero_bytes);
-  v->tiles = ceil_div(d->ow, cols);
+  v->tiles = wk_ceil_div(d->ow, cols);
   v->base = d->ow / v->tiles;
   v->taller = d->ow % v->tiles;
   wk_fill_codegen(e, v->zeros, wk_llvm_int(e, zero_bytes), d->types.outside);
@@ -524,13 +522,13 @@ static void task_body(dw_driver *v, int64_t per_task, int64_t zero_bytes) {
 wk_status wk_depthwise_codegen(wk_llvm *e, const wk_cpu_conv_desc *d, const wk_cpu_epilogue *epi,
                                wk_cpu_kernel *out) {
   int64_t width = e->simd->lanes * 4, rows = d->n * d->oh, size = wk_dtype_size(d->types.a);
-  int64_t line = ceil_div(d->cout * size, width) * width;
+  int64_t line = wk_ceil_div(d->cout * size, width) * width;
   int64_t zero_bytes = (int64_t)wk_align_up((uint64_t)line, 64);
   int64_t table_bytes = table_line(d) * d->kh;
   int64_t row_bytes = d->ow * d->cout * size * (1 + d->stride_h * d->stride_w);
   int64_t per_task = TASK_BYTES / row_bytes > 0 ? TASK_BYTES / row_bytes : 1;
-  per_task = ceil_div(rows, ceil_div(rows, per_task));
-  *out = (wk_cpu_kernel){.n_tasks = ceil_div(rows, per_task),
+  per_task = wk_ceil_div(rows, wk_ceil_div(rows, per_task));
+  *out = (wk_cpu_kernel){.n_tasks = wk_ceil_div(rows, per_task),
                          .scratch_bytes = zero_bytes + table_bytes};
   char name[160], epi_name[64];
   wk_epilogue_name(epi, epi_name);

@@ -22,7 +22,6 @@ enum {
   LINE = 64
 };
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -47,27 +46,27 @@ static int64_t b_word(const wk_gemm *g) {
 static void plan_tasks(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p) {
   int64_t depth = g->taps * g->kc, panel_bytes = depth * g->panels.nv * simd->lanes * b_word(g);
   int64_t count = g->panels.panels + (g->panels.nv_tail > 0);
-  p->groups = ceil_div(count, max64(1, min64(count, simd->l2_bytes / 2 / panel_bytes)));
+  p->groups = wk_ceil_div(count, max64(1, min64(count, simd->l2_bytes / 2 / panel_bytes)));
   int64_t reach = g->rows == WK_ROWS_PLAIN ? 1 : g->conv.stride_h * g->conv.stride_w;
   int64_t row_bytes = g->rows == WK_ROWS_PLAIN ? g->kc * 4 : g->pixel * reach;
   int64_t rows = min64(simd->l2_bytes / 4 / row_bytes, TABLE_BYTES / (8 * g->taps));
   if (g->pack_b) rows = p->wide_row ? min64(simd->l2_bytes / 2 / row_bytes, TABLE_BYTES / 8)
                                     : TABLE_BYTES / 8;
   rows = max64(rows, p->wide_row ? p->rows : 4 * p->rows);
-  p->blocks = ceil_div(p->tiles, max64(1, rows / p->rows));
+  p->blocks = wk_ceil_div(p->tiles, max64(1, rows / p->rows));
   double flops = 2.0 * (double)g->m * (double)g->n * (double)depth;
   double want = flops * (double)(g->batch[0] * g->batch[1]) / TASK_FLOPS;
   int64_t tasks = want < MAX_TASKS ? (int64_t)want : MAX_TASKS;
-  int64_t each = ceil_div(tasks, g->batch[0] * g->batch[1]);
+  int64_t each = wk_ceil_div(tasks, g->batch[0] * g->batch[1]);
   if (p->k_blocks > 1 || p->tiles < 16 || g->pack_b)
-    p->groups = max64(p->groups, min64(count, ceil_div(each, p->blocks)));
+    p->groups = max64(p->groups, min64(count, wk_ceil_div(each, p->blocks)));
   if (p->k_blocks > 1) each = min64(each, FEW_TASKS); /* a block of k wants many tiles */
   if (!g->pack_b)
-    p->blocks = max64(p->blocks, min64(ceil_div(p->tiles, 8), ceil_div(each, p->groups)));
-  p->block_tiles = ceil_div(p->tiles, p->blocks);
-  p->blocks = ceil_div(p->tiles, p->block_tiles);
-  p->group_panels = ceil_div(count, p->groups);
-  p->groups = ceil_div(count, p->group_panels);
+    p->blocks = max64(p->blocks, min64(wk_ceil_div(p->tiles, 8), wk_ceil_div(each, p->groups)));
+  p->block_tiles = wk_ceil_div(p->tiles, p->blocks);
+  p->blocks = wk_ceil_div(p->tiles, p->block_tiles);
+  p->group_panels = wk_ceil_div(count, p->groups);
+  p->groups = wk_ceil_div(count, p->group_panels);
 }
 
 static int64_t heads(const wk_simd *simd, const wk_gemm *g) {
@@ -77,7 +76,7 @@ static int64_t heads(const wk_simd *simd, const wk_gemm *g) {
 static void plan_scratch(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p) {
   int64_t width = simd->lanes * 4, at = 0, rows = p->block_tiles * p->rows;
   p->zero_at = at;
-  if (g->rows == WK_ROWS_CONV) at += ceil_div(g->kc * 4, width) * width;
+  if (g->rows == WK_ROWS_CONV) at += wk_ceil_div(g->kc * 4, width) * width;
   p->atab_at = at = (int64_t)wk_align_up((uint64_t)at, 64);
   at += (p->block_tiles + 1) * g->taps * p->rows * 8; /* prefetching reads one tile too far */
   p->rowtab_at = at = (int64_t)wk_align_up((uint64_t)at, 64);
@@ -97,7 +96,7 @@ static void plan_scratch(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p)
 static void make_plan(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p) {
   *p = (wk_gemm_plan){0};
   int64_t mr = min64(wk_tile_rows(simd, &g->types, g->panels.nv), g->m);
-  p->tiles = ceil_div(g->m, mr);
+  p->tiles = wk_ceil_div(g->m, mr);
   p->base = g->m / p->tiles;
   p->taller = g->m % p->tiles;
   p->rows = p->base + (p->taller > 0);
@@ -105,17 +104,17 @@ static void make_plan(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p) {
   if (widens) p->wide_row = (int64_t)wk_align_up((uint64_t)g->kc * 4, LINE) + LINE;
   int64_t k_bytes = g->panels.nv * simd->lanes * b_word(g);
   int64_t limit = g->pack_b ? 64 << 10 : min64(K_BLOCK_BYTES, simd->l2_bytes / 4);
-  int64_t unit = g->taps > 1 ? g->kc : 4, units = ceil_div(g->taps * g->kc, unit);
-  int64_t blocks = p->tiles > 1 || g->pack_b ? ceil_div(units * unit * k_bytes, limit) : 1;
-  p->k_step = ceil_div(units, min64(blocks, units)); /* in units: taps, or 4 elements */
-  p->k_blocks = ceil_div(units, p->k_step);
+  int64_t unit = g->taps > 1 ? g->kc : 4, units = wk_ceil_div(g->taps * g->kc, unit);
+  int64_t blocks = p->tiles > 1 || g->pack_b ? wk_ceil_div(units * unit * k_bytes, limit) : 1;
+  p->k_step = wk_ceil_div(units, min64(blocks, units)); /* in units: taps, or 4 elements */
+  p->k_blocks = wk_ceil_div(units, p->k_step);
   if (g->taps == 1) p->k_step *= unit;
   plan_tasks(simd, g, p);
   plan_scratch(simd, g, p);
   int64_t most = SCRATCH_BYTES + (p->wide_row ? simd->l2_bytes / 4 : 0);
   while (p->scratch_bytes > most && p->block_tiles > 1 && !g->pack_b) {
-    p->block_tiles -= ceil_div(p->block_tiles, 8);
-    p->blocks = ceil_div(p->tiles, p->block_tiles);
+    p->block_tiles -= wk_ceil_div(p->block_tiles, 8);
+    p->blocks = wk_ceil_div(p->tiles, p->block_tiles);
     plan_scratch(simd, g, p);
   }
 }

@@ -43,7 +43,7 @@ static folded fold(const wk_cpu_matmul_desc *d, const wk_cpu_epilogue *epi) {
 
 static int64_t words(const wk_cpu_matmul_desc *d) {
   int64_t unit = wk_dot_unit(&d->types);
-  return (d->k + unit - 1) / unit;
+  return wk_ceil_div(d->k, unit);
 }
 
 static int64_t matrix_bytes(const wk_simd *simd, const wk_cpu_matmul_desc *d) {

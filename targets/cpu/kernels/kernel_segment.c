@@ -145,7 +145,7 @@ static void fetch(const emitter *m, wk_ssa at, int64_t offset) {
 static void prefetch(const emitter *m, wk_ssa k) {
   wk_llvm *e = m->e;
   const wk_cpu_segment_desc *d = m->d;
-  int64_t first, bytes = block_bytes(m, &first), lines = (bytes + LINE - 1) / LINE;
+  int64_t first, bytes = block_bytes(m, &first), lines = wk_ceil_div(bytes, LINE);
   int64_t rows = LINES_AHEAD / lines;
   rows = rows < 8 ? 8 : rows > ROWS_AHEAD ? ROWS_AHEAD : rows;
   wk_ssa then = wk_llvm_min(e, wk_llvm_add(e, k, wk_llvm_int(e, rows)), wk_llvm_int(e, d->n - 1));

@@ -22,7 +22,6 @@ enum {
   LINE = 64
 };
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -40,12 +39,13 @@ enum { COST_DEPTHWISE = 4, COLUMNS = 16 }; /* no element is used twice; of a til
 /* Columns of tiles for each output channel: a group of few channels leaves some empty. */
 static double emptiness(const wk_cpu_conv_desc *d) {
   int64_t width = d->cout / d->group;
-  return (double)(ceil_div(width, COLUMNS) * COLUMNS) / (double)width;
+  return (double)(wk_ceil_div(width, COLUMNS) * COLUMNS) / (double)width;
 }
 
 static double cost_of_rows(const wk_cpu_conv_desc *d, double macs, double x) {
   int64_t cin = d->cin / d->group, run = d->dil_w == 1 ? cin * d->kw : cin; /* k of a tap */
-  double again = (double)min64(d->oh, ceil_div(d->kh, d->stride_h)); /* strips that have a line */
+  /* strips that have a line */
+  double again = (double)min64(d->oh, wk_ceil_div(d->kh, d->stride_h));
   if (wk_depthwise_fits(d)) return macs * COST_DEPTHWISE;
   double cost = macs * (1 + (double)COST_TAP / (double)run) * emptiness(d);
   if (cin == 1 ? d->x_stride[2] <= 1 : d->x_stride[3] == 1) return cost;
@@ -69,7 +69,7 @@ double wk_cpu_window_cost(const wk_cpu_conv_desc *d, int64_t copied) {
   enum { PANEL = 64 };
   double macs = amount_of(d).macs, n = (double)d->n, positions = (double)d->oh * (double)d->ow;
   double depth = macs / (n * positions * (double)d->cout);
-  double panels = (double)d->group * (double)ceil_div(d->cout / d->group, PANEL);
+  double panels = (double)d->group * (double)wk_ceil_div(d->cout / d->group, PANEL);
   double cost = macs * (COST_WINDOW + COST_ROW / n + COST_CALL / depth) * emptiness(d);
   return cost + COST_POINTER * panels * positions * depth + COST_COPY * (double)copied;
 }
@@ -111,15 +111,15 @@ static void plan_tasks(const wk_cpu_conv_desc *d, plan *p) {
   double flops = 2.0 * (double)(d->n * p->positions) * (double)d->cout * (double)p->depth;
   double large = flops / TASK_FLOPS;
   int64_t want = large < WANTED_TASKS ? (int64_t)large : WANTED_TASKS;
-  want = ceil_div(max64(1, want), d->group * p->count);
-  want = min64(want, ceil_div(p->tiles * p->positions, FEW_TILES));
+  want = wk_ceil_div(max64(1, want), d->group * p->count);
+  want = min64(want, wk_ceil_div(p->tiles * p->positions, FEW_TILES));
   p->tile_blocks = min64(want, p->tiles);
-  p->tile_step = min64(ceil_div(p->tiles, p->tile_blocks), TASK_TILES);
-  p->tile_blocks = ceil_div(p->tiles, p->tile_step);
-  p->position_blocks = min64(p->positions, ceil_div(want, p->tile_blocks));
-  p->position_step = ceil_div(p->positions, p->position_blocks);
+  p->tile_step = min64(wk_ceil_div(p->tiles, p->tile_blocks), TASK_TILES);
+  p->tile_blocks = wk_ceil_div(p->tiles, p->tile_step);
+  p->position_blocks = min64(p->positions, wk_ceil_div(want, p->tile_blocks));
+  p->position_step = wk_ceil_div(p->positions, p->position_blocks);
   p->position_step = max64(1, min64(p->position_step, TASK_TILES / p->tile_step));
-  p->position_blocks = ceil_div(p->positions, p->position_step);
+  p->position_blocks = wk_ceil_div(p->positions, p->position_step);
 }
 
 static int64_t take(int64_t *at, int64_t bytes) {
@@ -133,18 +133,18 @@ static plan make_plan(const wk_simd *simd, const wk_cpu_conv_desc *d) {
   plan p = {.panels = wk_panels_choose(simd, &floats, d->cout / d->group)};
   int64_t width = (int64_t)p.panels.nv * simd->lanes * 4, at = 0;
   p.count = p.panels.panels + (p.panels.nv_tail > 0);
-  p.tiles = ceil_div(d->n, wk_tile_rows(simd, &floats, p.panels.nv));
+  p.tiles = wk_ceil_div(d->n, wk_tile_rows(simd, &floats, p.panels.nv));
   p.base = d->n / p.tiles;
   p.taller = d->n % p.tiles;
   p.rows = p.base + (p.taller > 0);
   p.positions = d->oh * d->ow;
   p.depth = d->cin / d->group * d->kh * d->kw;
   int64_t step = max64(K_STEP, BLOCK_STEPS / (p.rows * p.panels.nv));
-  p.k_blocks = p.depth <= K_WHOLE ? 1 : ceil_div(p.depth, step);
-  p.k_step = ceil_div(p.depth, p.k_blocks);
-  p.k_blocks = ceil_div(p.depth, p.k_step);
+  p.k_blocks = p.depth <= K_WHOLE ? 1 : wk_ceil_div(p.depth, step);
+  p.k_step = wk_ceil_div(p.depth, p.k_blocks);
+  p.k_blocks = wk_ceil_div(p.depth, p.k_step);
   plan_tasks(d, &p);
-  p.zero_at = take(&at, ceil_div(d->n, simd->lanes) * simd->lanes * 4);
+  p.zero_at = take(&at, wk_ceil_div(d->n, simd->lanes) * simd->lanes * 4);
   p.table_at = take(&at, (p.k_step + POINTERS) * 8);
   p.pack_at = take(&at, (p.k_step + simd->lanes) * width);
   p.part_at = take(&at, p.k_blocks > 1 ? p.position_step * p.tile_step * p.rows * width : 0);
@@ -291,7 +291,7 @@ static void prefetch_at(driver *v, const panel *pn, wk_ssa unit, wk_ssa *args) {
   const wk_cpu_conv_desc *d = v->d;
   int64_t size = wk_dtype_size(d->types.b), row = v->step * size;
   int64_t pixel = d->dil_w * d->x_stride[2] * 4;
-  int64_t lines = ceil_div((int64_t)pn->nv * e->simd->lanes * size, LINE);
+  int64_t lines = wk_ceil_div((int64_t)pn->nv * e->simd->lanes * size, LINE);
   wk_ssa w = wk_llvm_at(e, v->w, wk_llvm_add(e, wk_llvm_mul(e, pn->k1, row),
                                              wk_llvm_mul(e, pn->column, size)));
   wk_ssa x = wk_llvm_load(e, e->ptr, wk_llvm_off(e, v->scratch, v->p->table_at));

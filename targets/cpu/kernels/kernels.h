@@ -31,9 +31,6 @@ typedef struct {
 } wk_cpu_types;
 #define WK_CPU_F32 ((wk_cpu_types){WK_F32, WK_F32, WK_F32, 0})
 static inline bool wk_cpu_is_float(const wk_cpu_types *t) { return wk_dtype_is_float(t->a); }
-static inline wk_dtype wk_cpu_accumulator(const wk_cpu_types *t) {
-  return wk_cpu_is_float(t) ? WK_F32 : WK_I32;
-}
 
 /* An extra input of the epilogue, read at the position of the output element. Strides in elements
  * over the output's outer dimensions: convolution n, oh, ow; matmul batch0, batch1, row. */

@@ -24,6 +24,134 @@ void wk_fill_codegen(wk_llvm *e, wk_ssa p, wk_ssa bytes, int32_t byte) {
   wk_llvm_end(e, &l, NULL);
 }
 
+/* ---- strips ---------------------------------------------------------------------------------- */
+
+static int64_t strip_columns(const wk_cpu_conv_desc *c) {
+  return (c->ow - 1) * c->stride_w + (c->kw - 1) * c->dil_w + 1;
+}
+
+/* Bytes of an input row in a strip. */
+static int64_t strip_pitch(const wk_gemm *g) { return strip_columns(&g->conv) * g->pixel; }
+
+int64_t wk_strip_bytes(const wk_simd *simd, const wk_gemm *g, int64_t rows) {
+  const wk_cpu_conv_desc *c = &g->conv;
+  int64_t span = min64((rows + c->ow - 2) / c->ow + 1, c->oh);
+  int64_t lines = (span - 1) * c->stride_h + (c->kh - 1) * c->dil_h + 1;
+  return lines * strip_pitch(g) + simd->lanes * 4;
+}
+
+/* cin planes of contiguous columns -> one line of interleaved pixels, a vector of each at a time.
+ * Returns the number of columns done. */
+static wk_ssa interleave_floats(wk_llvm *e, const wk_gemm *g, wk_ssa src, wk_ssa dst,
+                                int64_t columns) {
+  int lanes = e->simd->lanes, planes = (int)g->cin;
+  wk_ssa whole = wk_llvm_int(e, columns / lanes * lanes), mask[4 * 64];
+  wk_llvm_loop l;
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), whole, lanes, NULL, 0);
+  wk_ssa at = wk_llvm_at(e, src, wk_llvm_mul(e, l.i, 4)), v[4];
+  for (int c = 0; c < 4; c++)
+    v[c] = c < planes ? wk_llvm_vload(e, wk_llvm_off(e, at, c * g->conv.x_stride[3] * 4), NULL)
+                      : LLVMGetPoison(e->vec);
+  for (int i = 0; i < 4 * lanes; i++) mask[i] = LLVMConstInt(e->i32, (unsigned)i, 0);
+  wk_ssa both = LLVMConstVector(mask, (unsigned)(2 * lanes));
+  wk_ssa lo = LLVMBuildShuffleVector(e->b, v[0], v[1], both, "");
+  wk_ssa hi = LLVMBuildShuffleVector(e->b, v[2], v[3], both, "");
+  for (int i = 0; i < planes * lanes; i++)
+    mask[i] = LLVMConstInt(e->i32, (unsigned)(i % planes * lanes + i / planes), 0);
+  wk_ssa out =
+      LLVMBuildShuffleVector(e->b, lo, hi, LLVMConstVector(mask, (unsigned)(planes * lanes)), "");
+  wk_ssa store = LLVMBuildStore(e->b, out, wk_llvm_at(e, dst, wk_llvm_mul(e, l.i, planes * 4)));
+  LLVMSetAlignment(store, 4);
+  wk_llvm_end(e, &l, NULL);
+  return whole;
+}
+
+/* The same for bytes: a pixel is one word. */
+static wk_ssa interleave_bytes(wk_llvm *e, const wk_gemm *g, wk_ssa src, wk_ssa dst,
+                               int64_t columns) {
+  int lanes = e->simd->lanes;
+  LLVMTypeRef words = wk_vector_type(e->i32, lanes);
+  wk_ssa whole = wk_llvm_int(e, columns / lanes * lanes), out = LLVMConstNull(words);
+  wk_llvm_loop l;
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), whole, lanes, NULL, 0);
+  wk_ssa at = wk_llvm_at(e, src, l.i);
+  for (int c = 0; c < (int)g->cin; c++) {
+    wk_ssa v = wk_llvm_vload_of(e, e->i8, wk_llvm_off(e, at, c * g->conv.x_stride[3]), NULL);
+    v = LLVMBuildShl(e->b, LLVMBuildZExt(e->b, v, words, ""), wk_vector_int(e, words, 8 * c), "");
+    out = LLVMBuildOr(e->b, out, v, "");
+  }
+  wk_llvm_vstore(e, out, wk_llvm_at(e, dst, wk_llvm_mul(e, l.i, 4)), NULL);
+  wk_llvm_end(e, &l, NULL);
+  return whole;
+}
+
+/* `count` values of one type, vectors first. */
+static void copy_run(wk_llvm *e, LLVMTypeRef type, int size, wk_ssa src, wk_ssa dst,
+                     int64_t count) {
+  int64_t whole = count / e->simd->lanes * e->simd->lanes;
+  wk_llvm_loop l;
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), wk_llvm_int(e, whole * size), e->simd->lanes * size, NULL,
+                0);
+  wk_llvm_vstore(e, wk_llvm_vload_of(e, type, wk_llvm_at(e, src, l.i), NULL),
+                 wk_llvm_at(e, dst, l.i), NULL);
+  wk_llvm_end(e, &l, NULL);
+  wk_llvm_begin(e, &l, wk_llvm_int(e, whole), wk_llvm_int(e, count), 1, NULL, 0);
+  wk_ssa off = wk_llvm_mul(e, l.i, size);
+  wk_llvm_store(e, wk_llvm_load(e, type, wk_llvm_at(e, src, off)), wk_llvm_at(e, dst, off));
+  wk_llvm_end(e, &l, NULL);
+}
+
+/* The `columns` pixels that exist of one input line, to channels-last at dst. */
+static void copy_line(wk_llvm *e, const wk_gemm *g, wk_ssa src, wk_ssa dst, int64_t columns) {
+  const int64_t *s = g->conv.x_stride;
+  int64_t cin = g->cin, size = wk_dtype_size(g->types.a);
+  LLVMTypeRef type = wk_memory_element(e, g->types.a);
+  bool is_run = (cin == 1 || s[3] == 1) && s[2] == cin && cin * size == g->pixel;
+  bool is_planar = s[2] == 1 && cin <= 4;
+  wk_ssa done = wk_llvm_int(e, 0);
+  if (is_run) {
+    copy_run(e, type, (int)size, src, dst, columns * cin);
+    return;
+  }
+  if (is_planar)
+    done = size == 1 ? interleave_bytes(e, g, src, dst, columns)
+                     : interleave_floats(e, g, src, dst, columns);
+  wk_llvm_loop lw, lc;
+  wk_llvm_begin(e, &lw, done, wk_llvm_int(e, columns), 1, NULL, 0);
+  wk_ssa from = wk_llvm_at(e, src, wk_llvm_mul(e, lw.i, s[2] * size));
+  wk_ssa to = wk_llvm_at(e, dst, wk_llvm_mul(e, lw.i, g->pixel));
+  wk_llvm_begin(e, &lc, wk_llvm_int(e, 0), wk_llvm_int(e, cin), 1, NULL, 0);
+  wk_ssa x = wk_llvm_load(e, type, wk_llvm_at(e, from, wk_llvm_mul(e, lc.i, s[3] * size)));
+  wk_llvm_store(e, x, wk_llvm_at(e, to, wk_llvm_mul(e, lc.i, size)));
+  wk_llvm_end(e, &lc, NULL);
+  wk_llvm_end(e, &lw, NULL);
+}
+
+/* Copies `rows` input rows from ih0 (may lie outside) into the strip. */
+static void strip_codegen(wk_llvm *e, const wk_gemm *g, wk_ssa x, wk_ssa ih0, wk_ssa rows,
+                          wk_ssa strip) {
+  const wk_cpu_conv_desc *c = &g->conv;
+  int64_t columns = min64(c->w, strip_columns(c) - c->pad_w), pitch = strip_pitch(g);
+  int64_t size = wk_dtype_size(g->types.a);
+  bool is_covered = c->pad_w == 0 && columns == strip_columns(c);
+  wk_llvm_loop l;
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), rows, 1, NULL, 0);
+  wk_ssa ih = wk_llvm_add(e, ih0, l.i), line = wk_llvm_at(e, strip, wk_llvm_mul(e, l.i, pitch));
+  wk_ssa exists = wk_llvm_in(e, ih, c->h);
+  wk_llvm_branch s;
+  if (!is_covered) wk_fill_codegen(e, line, wk_llvm_int(e, pitch), g->types.outside);
+  wk_llvm_if(e, &s, exists);
+  if (columns > 0)
+    copy_line(e, g, wk_llvm_at(e, x, wk_llvm_mul(e, ih, c->x_stride[1] * size)),
+              wk_llvm_off(e, line, c->pad_w * g->pixel), columns);
+  if (is_covered) {
+    wk_llvm_else(e, &s);
+    wk_fill_codegen(e, line, wk_llvm_int(e, pitch), g->types.outside);
+  }
+  wk_llvm_endif(e, &s);
+  wk_llvm_end(e, &l, NULL);
+}
+
 /* ---- walking the rows ------------------------------------------------------------------------ */
 
 typedef struct {
@@ -82,7 +210,7 @@ static void conv_row(walk *w, wk_ssa n, wk_ssa oh, wk_ssa ow, wk_ssa dst) {
 static void strip_row(walk *w, wk_ssa oh, wk_ssa ow, wk_ssa dst) {
   wk_llvm *e = w->e;
   const wk_cpu_conv_desc *c = &w->g->conv;
-  int64_t pitch = wk_strip_pitch(w->g), astep = w->p->rows * 8;
+  int64_t pitch = strip_pitch(w->g), astep = w->p->rows * 8;
   int64_t row_taps = w->g->taps / c->kh; /* 1, or kw when dilated */
   wk_ssa ih = wk_llvm_sub(e, scaled(e, oh, c->stride_h, -c->pad_h), w->strip_ih);
   wk_ssa base = wk_llvm_at(
@@ -193,7 +321,7 @@ static void make_strip(walk *w) {
   w->strip = wk_llvm_off(e, w->scratch, w->p->strip_at);
   w->strip_ih = scaled(e, oh0, c->stride_h, -c->pad_h);
   wk_ssa rows = scaled(e, wk_llvm_sub(e, oh1, oh0), c->stride_h, (c->kh - 1) * c->dil_h + 1);
-  wk_strip_codegen(e, w->g, w->a, w->strip_ih, rows, w->strip);
+  strip_codegen(e, w->g, w->a, w->strip_ih, rows, w->strip);
 }
 
 wk_ssa wk_rows_codegen(wk_llvm *e, const wk_gemm *g, const wk_gemm_plan *p, const char *id) {
@@ -219,130 +347,4 @@ wk_ssa wk_rows_codegen(wk_llvm *e, const wk_gemm *g, const wk_gemm_plan *p, cons
   wk_llvm_return(e);
   wk_llvm_restore(e, place);
   return fn;
-}
-
-/* ---- strips ---------------------------------------------------------------------------------- */
-
-static int64_t strip_columns(const wk_cpu_conv_desc *c) {
-  return (c->ow - 1) * c->stride_w + (c->kw - 1) * c->dil_w + 1;
-}
-
-int64_t wk_strip_pitch(const wk_gemm *g) { return strip_columns(&g->conv) * g->pixel; }
-
-int64_t wk_strip_bytes(const wk_simd *simd, const wk_gemm *g, int64_t rows) {
-  const wk_cpu_conv_desc *c = &g->conv;
-  int64_t span = min64((rows + c->ow - 2) / c->ow + 1, c->oh);
-  int64_t lines = (span - 1) * c->stride_h + (c->kh - 1) * c->dil_h + 1;
-  return lines * wk_strip_pitch(g) + simd->lanes * 4;
-}
-
-/* cin planes of contiguous columns -> one line of interleaved pixels, a vector of each at a time.
- * Returns the number of columns done. */
-static wk_ssa interleave_floats(wk_llvm *e, const wk_gemm *g, wk_ssa src, wk_ssa dst,
-                                int64_t columns) {
-  int lanes = e->simd->lanes, planes = (int)g->cin;
-  wk_ssa whole = wk_llvm_int(e, columns / lanes * lanes), mask[4 * 64];
-  wk_llvm_loop l;
-  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), whole, lanes, NULL, 0);
-  wk_ssa at = wk_llvm_at(e, src, wk_llvm_mul(e, l.i, 4)), v[4];
-  for (int c = 0; c < 4; c++)
-    v[c] = c < planes ? wk_llvm_vload(e, wk_llvm_off(e, at, c * g->conv.x_stride[3] * 4), NULL)
-                      : LLVMGetPoison(e->vec);
-  for (int i = 0; i < 4 * lanes; i++) mask[i] = LLVMConstInt(e->i32, (unsigned)i, 0);
-  wk_ssa both = LLVMConstVector(mask, (unsigned)(2 * lanes));
-  wk_ssa lo = LLVMBuildShuffleVector(e->b, v[0], v[1], both, "");
-  wk_ssa hi = LLVMBuildShuffleVector(e->b, v[2], v[3], both, "");
-  for (int i = 0; i < planes * lanes; i++)
-    mask[i] = LLVMConstInt(e->i32, (unsigned)(i % planes * lanes + i / planes), 0);
-  wk_ssa out =
-      LLVMBuildShuffleVector(e->b, lo, hi, LLVMConstVector(mask, (unsigned)(planes * lanes)), "");
-  wk_ssa store = LLVMBuildStore(e->b, out, wk_llvm_at(e, dst, wk_llvm_mul(e, l.i, planes * 4)));
-  LLVMSetAlignment(store, 4);
-  wk_llvm_end(e, &l, NULL);
-  return whole;
-}
-
-/* The same for bytes: a pixel is one word. */
-static wk_ssa interleave_bytes(wk_llvm *e, const wk_gemm *g, wk_ssa src, wk_ssa dst,
-                               int64_t columns) {
-  int lanes = e->simd->lanes;
-  LLVMTypeRef words = wk_vector_type(e->i32, lanes);
-  wk_ssa whole = wk_llvm_int(e, columns / lanes * lanes), out = LLVMConstNull(words);
-  wk_llvm_loop l;
-  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), whole, lanes, NULL, 0);
-  wk_ssa at = wk_llvm_at(e, src, l.i);
-  for (int c = 0; c < (int)g->cin; c++) {
-    wk_ssa v = wk_llvm_vload_of(e, e->i8, wk_llvm_off(e, at, c * g->conv.x_stride[3]), NULL);
-    v = LLVMBuildShl(e->b, LLVMBuildZExt(e->b, v, words, ""), wk_vector_int(e, words, 8 * c), "");
-    out = LLVMBuildOr(e->b, out, v, "");
-  }
-  wk_llvm_vstore(e, out, wk_llvm_at(e, dst, wk_llvm_mul(e, l.i, 4)), NULL);
-  wk_llvm_end(e, &l, NULL);
-  return whole;
-}
-
-/* `count` values of one type, vectors first. */
-static void copy_run(wk_llvm *e, LLVMTypeRef type, int size, wk_ssa src, wk_ssa dst,
-                     int64_t count) {
-  int64_t whole = count / e->simd->lanes * e->simd->lanes;
-  wk_llvm_loop l;
-  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), wk_llvm_int(e, whole * size), e->simd->lanes * size, NULL,
-                0);
-  wk_llvm_vstore(e, wk_llvm_vload_of(e, type, wk_llvm_at(e, src, l.i), NULL),
-                 wk_llvm_at(e, dst, l.i), NULL);
-  wk_llvm_end(e, &l, NULL);
-  wk_llvm_begin(e, &l, wk_llvm_int(e, whole), wk_llvm_int(e, count), 1, NULL, 0);
-  wk_ssa off = wk_llvm_mul(e, l.i, size);
-  wk_llvm_store(e, wk_llvm_load(e, type, wk_llvm_at(e, src, off)), wk_llvm_at(e, dst, off));
-  wk_llvm_end(e, &l, NULL);
-}
-
-/* The `columns` pixels that exist of one input line, to channels-last at dst. */
-static void copy_line(wk_llvm *e, const wk_gemm *g, wk_ssa src, wk_ssa dst, int64_t columns) {
-  const int64_t *s = g->conv.x_stride;
-  int64_t cin = g->cin, size = wk_dtype_size(g->types.a);
-  LLVMTypeRef type = wk_memory_element(e, g->types.a);
-  bool is_run = (cin == 1 || s[3] == 1) && s[2] == cin && cin * size == g->pixel;
-  bool is_planar = s[2] == 1 && cin <= 4;
-  wk_ssa done = wk_llvm_int(e, 0);
-  if (is_run) {
-    copy_run(e, type, (int)size, src, dst, columns * cin);
-    return;
-  }
-  if (is_planar)
-    done = size == 1 ? interleave_bytes(e, g, src, dst, columns)
-                     : interleave_floats(e, g, src, dst, columns);
-  wk_llvm_loop lw, lc;
-  wk_llvm_begin(e, &lw, done, wk_llvm_int(e, columns), 1, NULL, 0);
-  wk_ssa from = wk_llvm_at(e, src, wk_llvm_mul(e, lw.i, s[2] * size));
-  wk_ssa to = wk_llvm_at(e, dst, wk_llvm_mul(e, lw.i, g->pixel));
-  wk_llvm_begin(e, &lc, wk_llvm_int(e, 0), wk_llvm_int(e, cin), 1, NULL, 0);
-  wk_ssa x = wk_llvm_load(e, type, wk_llvm_at(e, from, wk_llvm_mul(e, lc.i, s[3] * size)));
-  wk_llvm_store(e, x, wk_llvm_at(e, to, wk_llvm_mul(e, lc.i, size)));
-  wk_llvm_end(e, &lc, NULL);
-  wk_llvm_end(e, &lw, NULL);
-}
-
-void wk_strip_codegen(wk_llvm *e, const wk_gemm *g, wk_ssa x, wk_ssa ih0, wk_ssa rows,
-                      wk_ssa strip) {
-  const wk_cpu_conv_desc *c = &g->conv;
-  int64_t columns = min64(c->w, strip_columns(c) - c->pad_w), pitch = wk_strip_pitch(g);
-  int64_t size = wk_dtype_size(g->types.a);
-  bool is_covered = c->pad_w == 0 && columns == strip_columns(c);
-  wk_llvm_loop l;
-  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), rows, 1, NULL, 0);
-  wk_ssa ih = wk_llvm_add(e, ih0, l.i), line = wk_llvm_at(e, strip, wk_llvm_mul(e, l.i, pitch));
-  wk_ssa exists = wk_llvm_in(e, ih, c->h);
-  wk_llvm_branch s;
-  if (!is_covered) wk_fill_codegen(e, line, wk_llvm_int(e, pitch), g->types.outside);
-  wk_llvm_if(e, &s, exists);
-  if (columns > 0)
-    copy_line(e, g, wk_llvm_at(e, x, wk_llvm_mul(e, ih, c->x_stride[1] * size)),
-              wk_llvm_off(e, line, c->pad_w * g->pixel), columns);
-  if (is_covered) {
-    wk_llvm_else(e, &s);
-    wk_fill_codegen(e, line, wk_llvm_int(e, pitch), g->types.outside);
-  }
-  wk_llvm_endif(e, &s);
-  wk_llvm_end(e, &l, NULL);
 }

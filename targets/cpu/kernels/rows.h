@@ -30,10 +30,6 @@ enum {
 wk_ssa wk_rows_codegen(wk_llvm *e, const wk_gemm *g, const wk_gemm_plan *p, const char *id);
 /* Scratch that a strip for `rows` consecutive output rows may take. */
 int64_t wk_strip_bytes(const wk_simd *simd, const wk_gemm *g, int64_t rows);
-/* Copies `rows` input rows from ih0 (may lie outside) into the strip, wk_strip_pitch bytes each. */
-void wk_strip_codegen(wk_llvm *e, const wk_gemm *g, wk_ssa x, wk_ssa ih0, wk_ssa rows,
-                      wk_ssa strip);
-int64_t wk_strip_pitch(const wk_gemm *g);
 
 /* Fills `bytes` (rounded up to whole vectors) at p with a byte. */
 void wk_fill_codegen(wk_llvm *e, wk_ssa p, wk_ssa bytes, int32_t byte);

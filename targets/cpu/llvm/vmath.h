@@ -20,8 +20,6 @@ bool wk_vmath_has(wk_expr_op op);
 wk_ssa wk_vmath_codegen(const wk_lanes *v, wk_expr_op op, wk_ssa a, wk_ssa b);
 
 /* Private to vmath*.c: the bodies over f64 vectors. */
-wk_ssa wk_vmath_exp64(const wk_lanes *v, wk_ssa x);
-wk_ssa wk_vmath_log64(const wk_lanes *v, wk_ssa x);
 wk_ssa wk_vmath_fmod64(const wk_lanes *v, wk_ssa p, wk_ssa q);
 typedef wk_ssa (*wk_vmath_body)(const wk_lanes *v, wk_ssa a, wk_ssa b);
 wk_vmath_body wk_vmath_body64(wk_expr_op op);

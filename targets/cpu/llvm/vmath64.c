@@ -31,7 +31,7 @@ static wk_ssa exp_join(const wk_lanes *v, exp_parts e) {
   return MUL(MUL(e.p, a), b);
 }
 
-wk_ssa wk_vmath_exp64(const wk_lanes *v, wk_ssa x) { return exp_join(v, exp_split(v, x)); }
+static wk_ssa exp_of(const wk_lanes *v, wk_ssa x) { return exp_join(v, exp_split(v, x)); }
 
 /* e^x / 2, which is finite wherever sinh and cosh are. */
 static wk_ssa half_exp(const wk_lanes *v, wk_ssa x) {
@@ -45,7 +45,7 @@ static wk_ssa small_to_real(const wk_lanes *v, wk_ssa n) {
   return SUB(AS_REAL(IADD(n, WORD(0x4338000000000000))), REAL(0x1.8p52));
 }
 
-wk_ssa wk_vmath_log64(const wk_lanes *v, wk_ssa x) {
+static wk_ssa log_of(const wk_lanes *v, wk_ssa x) {
   static const double lg[] = {6.666666666666735130e-01, 3.999999999940941908e-01,
                               2.857142874366239149e-01, 2.222219843214978396e-01,
                               1.818357216161805012e-01, 1.531383769920937332e-01,
@@ -66,7 +66,7 @@ wk_ssa wk_vmath_log64(const wk_lanes *v, wk_ssa x) {
 /* log(1 + x): what rounding 1 + x lost is put back. */
 static wk_ssa log1p64(const wk_lanes *v, wk_ssa x) {
   wk_ssa u = ADD(REAL(1), x), lost = DIV(SUB(x, SUB(u, REAL(1))), u);
-  wk_ssa y = wk_vmath_log64(v, u);
+  wk_ssa y = log_of(v, u);
   return PICK(BOTH(CMP(OLT, u, INF), CMP(OGT, u, REAL(0))), ADD(y, lost), y);
 }
 
@@ -113,12 +113,12 @@ static wk_ssa turn(const wk_lanes *v, circle c, wk_ssa quadrant) {
 
 static wk_ssa exp64(const wk_lanes *v, wk_ssa a, wk_ssa b) {
   (void)b;
-  return wk_vmath_exp64(v, a);
+  return exp_of(v, a);
 }
 
 static wk_ssa log64(const wk_lanes *v, wk_ssa a, wk_ssa b) {
   (void)b;
-  return wk_vmath_log64(v, a);
+  return log_of(v, a);
 }
 
 static wk_ssa sin64(const wk_lanes *v, wk_ssa x, wk_ssa b) {
@@ -215,7 +215,7 @@ static wk_ssa tanh64(const wk_lanes *v, wk_ssa x, wk_ssa b) {
   (void)b;
   wk_ssa a = ABS(x), one = REAL(1), s = sinh_series(v, a);
   wk_ssa near = DIV(s, SQRT(FMA(s, s, one)));
-  wk_ssa far = SUB(one, DIV(REAL(2), ADD(wk_vmath_exp64(v, ADD(a, a)), one)));
+  wk_ssa far = SUB(one, DIV(REAL(2), ADD(exp_of(v, ADD(a, a)), one)));
   return COPYSIGN(PICK(CMP(OLT, a, REAL(0.75)), near, far), x);
 }
 
@@ -264,7 +264,7 @@ static wk_ssa erf64(const wk_lanes *v, wk_ssa x, wk_ssa b) {
   wk_ssa a = ABS(x), t = PICK(CMP(OGT, a, REAL(6)), REAL(6), a);
   wk_ssa small = MUL(a, POLY(MUL(t, t), near));
   wk_ssa u = DIV(SUB(t, REAL(3)), ADD(t, REAL(3)));
-  wk_ssa rest = MUL(wk_vmath_exp64(v, NEG(MUL(t, t))), POLY(u, far));
+  wk_ssa rest = MUL(exp_of(v, NEG(MUL(t, t))), POLY(u, far));
   return COPYSIGN(PICK(CMP(OLT, a, REAL(1)), small, SUB(REAL(1), rest)), x);
 }
 
@@ -272,7 +272,7 @@ static wk_ssa erf64(const wk_lanes *v, wk_ssa x, wk_ssa b) {
 
 static wk_ssa pow64(const wk_lanes *v, wk_ssa x, wk_ssa y) {
   wk_ssa a = ABS(x), one = REAL(1), zero = REAL(0);
-  wk_ssa r = wk_vmath_exp64(v, MUL(y, wk_vmath_log64(v, a)));
+  wk_ssa r = exp_of(v, MUL(y, log_of(v, a)));
   wk_ssa is_whole = CMP(OEQ, wk_lanes_round(v, WK_ROUND_TRUNC, y), y);
   wk_ssa h = MUL(y, REAL(0.5));
   wk_ssa is_odd = BOTH(is_whole, CMP(ONE, wk_lanes_round(v, WK_ROUND_TRUNC, h), h));

@@ -95,7 +95,7 @@ static wk_status emit_nest(wk_llvm *e, const wk_program *p, const wk_inst *i, wk
     char name[40];
     name_of(&n, name);
     *out = (wk_cpu_kernel){.task = LLVMGetNamedFunction(e->mod, name),
-                           .n_tasks = (n.positions + n.group - 1) / n.group,
+                           .n_tasks = wk_ceil_div(n.positions, n.group),
                            .scratch_bytes = n.scratch_bytes};
     if (!out->task) {
       LLVMTypeRef params[] = {e->ptr, e->ptr, e->i64, e->i64};

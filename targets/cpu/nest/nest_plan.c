@@ -99,7 +99,7 @@ static int64_t vector_cost(const wk_simd *simd, const wk_nest_statement *s, int 
     else strided++;
   }
   int64_t work = smooth + wk_expr_cost(s->body);
-  int64_t steps = simd->has_masks && strided == 0 ? (n + lanes - 1) / lanes : n / lanes + n % lanes;
+  int64_t steps = simd->has_masks && strided == 0 ? wk_ceil_div(n, lanes) : n / lanes + n % lanes;
   if (is_arg(s) && s->dim[d].reduced) steps = n;
   int64_t cost = multiply(steps, work) + multiply(strided, 2 * n);
   if (s->dim[d].reduced) cost += 16; /* across the lanes at the end */
@@ -219,7 +219,7 @@ static void cut_dim(wk_nest_statement *s, int d, int64_t c) {
   }
   s->clip = d + 1;
   s->clip_of = s->dim[d].n;
-  s->dim[d].n = (s->clip_of + c - 1) / c;
+  s->dim[d].n = wk_ceil_div(s->clip_of, c);
   s->dim[d].scale *= c;
   s->dim[d + 1].n = c;
   for (uint32_t k = 0; k < s->n_operands; k++) s->operands[k].stride[d] *= c;
@@ -238,8 +238,8 @@ static int plan_outer(wk_nest_statement *s) {
   while (k < limit && inner > 2 * target) inner /= s->dim[k++].n;
   bool must_cut = k > need;
   if (k == 0 || (inner >= target / 4 && !must_cut)) return k;
-  int64_t c = (target + inner - 1) / inner, n = s->dim[k - 1].n;
-  if (must_cut) c = (c + s->lanes - 1) / s->lanes * s->lanes;
+  int64_t c = wk_ceil_div(target, inner), n = s->dim[k - 1].n;
+  if (must_cut) c = wk_ceil_div(c, s->lanes) * s->lanes;
   if (c >= n) return k - 1;
   cut_dim(s, k - 1, c);
   return k;

@@ -84,7 +84,7 @@ static bool describe_table(wk_rare_call *r) {
     memset(r->view, 0, 3 * sizeof r->view[0]);
     return false;
   }
-  int64_t pieces = (to->dims[last] + RARE_TABLE_RUN - 1) / RARE_TABLE_RUN;
+  int64_t pieces = wk_ceil_div(to->dims[last], RARE_TABLE_RUN);
   r->function = "wk_rare_table";
   r->n_tasks = wk_rare_product(to->dims, 0, last) * pieces;
   r->ns = (double)wk_view_count(y) / 2;
@@ -194,7 +194,7 @@ void wk_describe_scatter_nd(wk_rare_call *r) {
   r->n_tasks = 1;
   if (depth < y->rank)
     r->n_tasks = wk_rare_product(y->dims, depth, y->rank - 1) *
-                 ((y->dims[y->rank - 1] + RARE_PIECE - 1) / RARE_PIECE);
+                 wk_ceil_div(y->dims[y->rank - 1], RARE_PIECE);
   r->ns = (double)wk_view_count(wk_rare_operand(r, 3)) +
           5 * (double)rows * (double)r->n_tasks * (double)depth;
 }

@@ -44,7 +44,7 @@ static void choose_correlation(wk_rare_call *r) {
   int64_t outputs = wk_rare_product(y->dims, 3, 5);
   r->function = "wk_rare_correlate";
   r->file = WK_RARE_correlate;
-  r->n_tasks = (y->dims[1] + RARE_GROUP_CHANNELS - 1) / RARE_GROUP_CHANNELS;
+  r->n_tasks = wk_ceil_div(y->dims[1], RARE_GROUP_CHANNELS);
   r->scratch_bytes = 2 * outputs * RARE_GROUP_CHANNELS * 4;
   r->ns /= 20;
 }
