@@ -174,8 +174,9 @@ static void add_domains(wk_str *b) {
 static const char intro[] =
     "# Operators\n\n"
     "What is read, and who runs it. `wick ops --model FILE` says it of one model "
-    "([ops-model.md](ops-model.md)). Generated from the tables of the compiler (`compiler/onnx/"
-    "import_ops.def`, `schemas.def` and `limits.def`, `compiler/ir/ops.def` and `expr.def`, "
+    "([ops-model.md](ops-model.md)). Generated from the tables of the compiler ("
+    "`compiler/onnx/import/import_ops.def`, `schemas.def` and `limits.def`, `compiler/ir/ops.def` "
+    "and `expr.def`, "
     "`wk_target.covers` of the targets); do not edit. Operators of Caffe2 become these: "
     "[caffe2-ops.md](caffe2-ops.md).\n\n"
     "## ONNX operators\n\n"

@@ -17,6 +17,7 @@ static bool shows_progress(void) {
 }
 
 static void show(const char *text) {
+  if (!shows_progress()) return;
   if (!text) {
     fputs("\r\033[K", stderr);
     return;
@@ -30,6 +31,4 @@ static void show(const char *text) {
   fflush(stderr);
 }
 
-void wk_progress_on_terminal(void) {
-  if (shows_progress()) wk_progress_to(show);
-}
+void wk_progress_on_terminal(void) { wk_progress_to(show); }

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "cli/progress.h"
 #include "cli/csv.h"
 #include "cli/plot.h"
 #include "cli/text.h"
@@ -325,6 +326,7 @@ static void progress_lines(void **state) {
   assert_int_equal(tcgetattr(terminal, &mode), 0);
   mode.c_oflag &= ~(tcflag_t)OPOST;
   assert_int_equal(tcsetattr(terminal, TCSANOW, &mode), 0);
+  wk_progress_on_terminal();
   for (size_t i = 0; i < WK_COUNTOF(lines); i++) {
     const progress_case *c = &lines[i];
     const struct winsize size = {.ws_col = (unsigned short)c->columns, .ws_row = 24};

@@ -329,7 +329,8 @@ static void seconds(void **state) {
       wk_instance *t;
       assert_null(wk_target_opencl.open(specs[k], &t));
       assert_true(t->target == &wk_target_opencl && ((wk_opencl *)t)->tune_seconds < 0);
-      wk_status s = wk_target_opencl.set(t, "tune", cases[i].value);
+      assert_string_equal(wk_target_opencl.settings[0].name, "tune");
+      wk_status s = wk_target_opencl.settings[0].set(t, cases[i].value);
       const char *why = cases[i].why ? cases[i].why : away[k];
       if (why) expect_error(s, WK_USAGE, why, NULL);
       else assert_null(s);

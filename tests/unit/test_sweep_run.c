@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "cli/progress.h"
 #include "cli/sweep/sweep.h"
 #include "tests/unit/open_files.h"
 #include "tests/unit/sweep_folder.h"
@@ -298,6 +299,7 @@ static void time_that_is_left(void **state) {
   } else {
     setenv("TERM", "xterm", 1);
     unsetenv("NO_COLOR");
+    wk_progress_on_terminal();
     for (size_t i = 0; i < WK_COUNTOF(progress); i++) {
       char got[200], want[200];
       const wk_sweep s = {.stage = progress[i].stage};
