@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to driver/: --model, and what is shown while the RTL model is built. */
+ * --model, and what is shown while the RTL model is built. */
 #ifndef WICK_CLI_SIM_MODEL_H
 #define WICK_CLI_SIM_MODEL_H
 

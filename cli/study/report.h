@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to driver/: `wick sim --html`, one file that a browser shows without a network. The page
+ * `wick sim --html`, one file that a browser shows without a network. The page
  * (report/) draws what --json has of each run, and beside it:
  *
  *   report_time.c    "timeline": the commands in time

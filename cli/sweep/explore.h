@@ -2,12 +2,12 @@
  * The parts of `wick explore`. Points are computed and kept as those of `wick
  * sweep` are.
  *
- *   cmd_explore.c   options, and what is printed
- *   space.c         which machines there are within the limits, and which are tried first
- *   rungs.c         successive halving: few figures of many machines, better ones of the best
- *   front.c         who is not beaten
- *   results.c       explore.json
- *   page.c          the picture, and the page */
+ *   cmd_explore.c      options, and what is printed
+ *   explore_space.c    which machines there are within the limits, and which are tried first
+ *   explore_rungs.c    successive halving: few figures of many machines, better ones of the best
+ *   explore_front.c    who is not beaten
+ *   explore_results.c  explore.json
+ *   explore_page.c     the picture, and the page */
 #ifndef WICK_CLI_SWEEP_EXPLORE_H
 #define WICK_CLI_SWEEP_EXPLORE_H
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parts of `wick quantize`.
+ * What quantises a float model by samples of its inputs: `wick quantize`, and --quantize-random.
  *
- *   cmd_quantize.c     options, the order of things
  *   quantize_data.c    calibration files: which there are, what input each belongs to
  *   quantize_model.c   the float model: import, passes, samples that fit it
  *   quantize_run.c     running modules with their intermediate tensors in view
  *   quantize_random.c  --quantize-random of other commands
- *   quantize_search.c  --target-drop
- *   quantize_report.c  the summary and --report */
+ *   quantize_search.c  --target-drop */
 #ifndef WICK_CALIBRATE_QUANTIZE_H
 #define WICK_CALIBRATE_QUANTIZE_H
 

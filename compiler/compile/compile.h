@@ -6,6 +6,7 @@
  *   compile.c    every binding through the pipeline
  *   emission.c   kinds of outputs, and writing one
  *   report.c     every figure as JSON
+ *   inst_text.c  an instruction as a line
  *   wick_compile.c  the public interface, wick_compile.h: a part of libwickc alone */
 #ifndef WICK_COMPILE_COMPILE_H
 #define WICK_COMPILE_COMPILE_H

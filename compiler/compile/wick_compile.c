@@ -3,10 +3,13 @@
  * found out until it is freed. */
 #include "compiler/compile/wick_compile.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <llvm-c/ErrorHandling.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "compiler/compile/compile.h"
@@ -15,8 +18,10 @@
 struct wick_compiler {
   wk_arena *arena;
   const char *path, *name; /* of the model; name: what messages call it */
-  const void *data;        /* NULL: the model is in a file */
+  bool is_in_memory;       /* then path is where it is put while it is read */
+  const void *data;
   size_t bytes;
+  const char *folder;      /* for files while it runs; NULL: not yet */
   wk_compile_options o;
   wk_option *rows;           /* options, with those of all targets */
   wick_compile_option shown; /* of wick_compiler_option */
@@ -34,18 +39,23 @@ static const wk_command command = {.options = options};
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
+/* Text as the user knows it: without the folder of a run. */
 static const char *kept(wick_compiler *c, const char *text) {
-  return text && *text ? wk_arena_strdup(c->arena, text) : NULL;
-}
-
-static const char *shown_path(const wick_compiler *c, const char *path) {
-  return path && c->path && !strcmp(path, c->path) ? c->name : path;
+  wk_str b = {0};
+  size_t n = c->folder ? strlen(c->folder) : 0;
+  if (!text || !*text) return NULL;
+  for (const char *at; n && (at = strstr(text, c->folder)); text = at + n + (at[n] == '/'))
+    wk_str_addn(&b, text, (size_t)(at - text));
+  wk_str_add(&b, text);
+  const char *out = wk_arena_strdup(c->arena, b.s);
+  wk_str_free(&b);
+  return out;
 }
 
 static void add_message(wick_compiler *c, int code, const char *place, const char *text,
                         const char *details) {
-  const wick_compile_message m = {sizeof m, code, kept(c, shown_path(c, place)),
-                                  wk_arena_strdup(c->arena, text), kept(c, details)};
+  const wick_compile_message m = {sizeof m, code, kept(c, place), *text ? kept(c, text) : "",
+                                  kept(c, details)};
   wk_vec_push(&c->messages, m);
 }
 
@@ -97,6 +107,7 @@ wick_compiler *wick_compiler_new(const char *path) {
 wick_compiler *wick_compiler_new_memory(const char *name, const void *data, size_t size) {
   wick_compiler *c = compiler_new(name);
   if (!c) return NULL;
+  c->is_in_memory = true;
   c->data = data;
   c->bytes = size;
   return c;
@@ -108,10 +119,19 @@ static const wk_option *option_at(const wick_compiler *c, size_t i) {
   return NULL;
 }
 
-static const wk_option *find_option(const wick_compiler *c, const char *name) {
+static const wk_option *row_of(const wick_compiler *c, const char *name) {
   const wk_option *o = NULL;
   for (size_t i = 0; (o = option_at(c, i)) && strcmp(o->name, name) != 0;) i++;
   return o;
+}
+
+/* Plugins that were loaded since may have brought it. */
+static const wk_option *find_option(wick_compiler *c, const char *name) {
+  const wk_option *o = row_of(c, name);
+  if (o) return o;
+  free(c->rows);
+  c->rows = wk_option_rows(options, true);
+  return row_of(c, name);
 }
 
 static wk_status no_option(const wick_compiler *c, const char *name) {
@@ -124,27 +144,25 @@ static wk_status no_option(const wick_compiler *c, const char *name) {
               : wk_error(WK_USAGE, "there is no option '%s'", name);
 }
 
-/* Their targets may have settings of their own. */
-static wk_status load_plugins(wick_compiler *c) {
-  WK_TRY(wk_plugins_load(&c->o.target.plugins));
-  free(c->rows);
-  c->rows = wk_option_rows(options, true);
-  return NULL;
-}
-
 static wk_status set(wick_compiler *c, const char *name, const char *value) {
   const wk_option *o = find_option(c, name);
   if (!o) return no_option(c, name);
-  if (!value && o->kind != WK_OPTION_FLAG)
+  if (!value && o->kind != WK_OPTION_FLAG && *o->arg != '[')
     return wk_error(WK_USAGE, "option '%s' needs a value: %s", name, o->arg);
   if (value && o->kind == WK_OPTION_FLAG)
     return wk_error(WK_USAGE, "option '%s' takes no value", name);
   WK_TRY(wk_option_store(o, wk_arena_strdup(c->arena, value ? value : ""), &c->o));
-  return strcmp(name, WK_PLUGIN_OPTION) ? NULL : load_plugins(c);
+  if (strcmp(name, WK_PLUGIN_OPTION) != 0) return NULL;
+  wk_status failed = wk_plugins_load(&c->o.target.plugins);
+  if (failed) c->o.target.plugins.n--;
+  return failed;
 }
 
 int wick_compiler_set(wick_compiler *c, const char *option, const char *value) {
-  return take_status(c, set(c, option, value));
+  wk_end_by(c->end, c->ctx);
+  int code = take_status(c, set(c, option, value));
+  wk_end_by(NULL, NULL);
+  return code;
 }
 
 const wick_compile_option *wick_compiler_option(wick_compiler *c, size_t i) {
@@ -177,23 +195,33 @@ static wk_status take_file(wick_compiler *c, const char *path) {
   return NULL;
 }
 
-/* Targets write files: into a folder of their own, which is gone when they have been read. */
-static wk_status write_outputs(wick_compiler *c, wk_compilation *x) {
+/* Targets write files, and what reads a model reads one: in a folder that goes with the run. */
+static wk_status make_folder(wick_compiler *c) {
   const char *under = getenv("TMPDIR");
   char *folder = wk_arena_printf(c->arena, "%s/wick-XXXXXX", under && *under ? under : "/tmp");
-  WK_TRY(wk_compilation_name_output(x, NULL));
-  const char *name = strcmp(x->output, "-") ? x->output : x->emit.name;
   if (!mkdtemp(folder))
-    return wk_error_at(WK_IO, folder, "cannot make a folder for the output");
-  wk_status s = wk_compilation_name_output(x, wk_arena_printf(c->arena, "%s/%s", folder, name));
+    return wk_error_at(WK_IO, folder, "cannot make a folder: %s", strerror(errno));
+  c->folder = folder;
+  return NULL;
+}
+
+static wk_status write_outputs(wick_compiler *c, wk_compilation *x) {
+  WK_TRY(wk_compilation_name_output(x, NULL));
+  bool is_text = !strcmp(x->output, "-");
+  const char *name = is_text ? x->emit.name : base_of(x->output);
+  WK_TRY(wk_compilation_name_output(x, wk_arena_printf(c->arena, "%s/out", c->folder)));
+  if (mkdir(x->output, 0700) != 0)
+    return wk_error_at(WK_IO, x->output, "cannot make a folder: %s", strerror(errno));
+  wk_status s =
+      wk_compilation_name_output(x, wk_arena_printf(c->arena, "%s/out/%s", c->folder, name));
   if (!s) s = wk_compilation_write(x);
   for (size_t i = 0; i < x->files.n; i++) {
     if (!s) s = take_file(c, x->files.path[i]);
     unlink(x->files.path[i]);
     x->files.path[i] = wk_arena_strdup(x->arena, base_of(x->files.path[i]));
   }
-  rmdir(folder);
-  x->output = wk_arena_strdup(x->arena, name);
+  x->output = is_text ? "-" : wk_arena_strdup(x->arena, name); /* as the command reports it */
+  if (is_text) x->files.n = 0;
   return s;
 }
 
@@ -222,13 +250,29 @@ const char *wick_compiler_report(const wick_compiler *c) { return c->report; }
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static void end_of_llvm(const char *why) { wk_end(why); }
-static void install(void) { LLVMInstallFatalErrorHandler(end_of_llvm); }
+static void end_of_llvm(const char *why) {
+  wk_end(why);
+  abort();
+}
+
+static void end_of_memory(void *ctx, const char *why, bool diagnose) {
+  (void)ctx, (void)why, (void)diagnose;
+  wk_no_memory();
+}
+
+/* LLVM's, once for the process; the latter has no name in C. */
+static void install(void) {
+  void (*of_memory)(void (*)(void *, const char *, bool), void *);
+  LLVMInstallFatalErrorHandler(end_of_llvm);
+  *(void **)&of_memory =
+      dlsym(RTLD_DEFAULT, "_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
+  if (of_memory) of_memory(end_of_memory, NULL);
+}
 
 static wk_status compile(wick_compiler *c) {
   wk_compilation x;
   wk_status s = wk_compilation_open(&c->o, c->path, &x);
-  if (c->data) x.name = wk_model_name(x.arena, c->name);
+  if (c->is_in_memory) x.name = wk_model_name(x.arena, c->name);
   if (!s) s = wk_compilation_run(&x, NULL);
   take_notes(c, &x.notes);
   if (!s) s = write_outputs(c, &x);
@@ -238,14 +282,25 @@ static wk_status compile(wick_compiler *c) {
   return s;
 }
 
-static wk_status compile_memory(wick_compiler *c) {
-  wk_nameless f;
-  WK_TRY(wk_nameless_open(&f));
-  c->path = wk_arena_strdup(c->arena, f.path);
-  wk_status s = wk_write_file(f.path, c->data, c->bytes);
+static wk_status put_model(wick_compiler *c) {
+  if (!c->is_in_memory) return NULL;
+  c->path = wk_arena_printf(c->arena, "%s/%s", c->folder, base_of(c->name));
+  return wk_write_file(c->path, c->data, c->bytes);
+}
+
+static void remove_folder(wick_compiler *c) {
+  if (c->is_in_memory) unlink(c->path);
+  rmdir(wk_arena_printf(c->arena, "%s/out", c->folder));
+  rmdir(c->folder);
+}
+
+static int run(wick_compiler *c) {
+  wk_status s = make_folder(c);
+  if (s) return take_status(c, s);
+  s = put_model(c);
   if (!s) s = compile(c);
-  wk_nameless_close(&f);
-  return s;
+  remove_folder(c);
+  return take_status(c, s);
 }
 
 int wick_compiler_run(wick_compiler *c) {
@@ -255,7 +310,7 @@ int wick_compiler_run(wick_compiler *c) {
     return take_status(c, wk_error(WK_USAGE, "it has run: a compiler compiles once"));
   c->has_run = true;
   wk_end_by(c->end, c->ctx);
-  int code = take_status(c, c->data ? compile_memory(c) : compile(c));
+  int code = run(c);
   wk_end_by(NULL, NULL);
   return code;
 }

@@ -28,10 +28,11 @@ enum {
 };
 
 /* For the model in a file, which is read when the compiler runs; the path is copied. NULL: there is
- * no memory. */
+ * no memory; where a little of it is missing only later, the process is aborted, as there is no
+ * wick_compiler_on_end yet. */
 wick_compiler *wick_compiler_new(const char *path);
 /* For a model of `size` bytes at `data`, borrowed until it has run, that messages and names call
- * `name`. Files of external data are not looked for. */
+ * `name`, the name of a file. There are no files of external data beside it. */
 wick_compiler *wick_compiler_new_memory(const char *name, const void *data, size_t size);
 void wick_compiler_free(wick_compiler *c); /* NULL ok */
 
@@ -42,17 +43,19 @@ void wick_compiler_free(wick_compiler *c); /* NULL ok */
  * is used by a second thread. */
 int wick_compiler_set(wick_compiler *c, const char *option, const char *value);
 /* Options by number: their names, what their values look like (NULL: a flag), and their texts.
- * NULL past the last. */
+ * NULL past the last; else valid until the next call. */
 typedef struct {
   size_t size; /* of this struct as the library has it */
   const char *name, *value, *help;
 } wick_compile_option;
 const wick_compile_option *wick_compiler_option(wick_compiler *c, size_t i);
 
-/* What to do when it cannot go on, in the thread that runs it: out of memory ("out of memory"), or
- * an error within LLVM that it has no way back from. `end` must not return; it may end the thread
- * or the process, or jump out of wick_compiler_run with longjmp: then the compiler and all that it
- * holds are lost, and must neither be used nor freed. Without it the process is aborted. */
+/* What to do when it cannot go on, in the thread that runs it or sets an option: out of memory
+ * ("out of memory"), a bug of its own, or an error within LLVM that it has no way back from (of
+ * which the process has one handler, set with the first run). `end` must not return; it may end the
+ * thread or the process, or jump out with longjmp: then the compiler and all that it holds, and a
+ * folder wick-XXXXXX in $TMPDIR, are lost, and it must neither be used nor freed. Without it the
+ * process is aborted. */
 void wick_compiler_on_end(wick_compiler *c, void (*end)(void *ctx, const char *why), void *ctx);
 
 /* Compiles. Once: a second time is WICK_COMPILE_USAGE. */

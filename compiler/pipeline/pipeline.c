@@ -345,9 +345,9 @@ static const struct {
 };
 
 static wk_step_kind kind_of(const char *name) {
-  size_t i = 0;
-  while (!rows[i].name || strcmp(rows[i].name, name) != 0) i++;
-  return rows[i].kind;
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++)
+    if (rows[i].name && !strcmp(rows[i].name, name)) return rows[i].kind;
+  WK_BUG("a step that pipeline.def does not list");
 }
 
 /* ---- the pipeline ---------------------------------------------------------------------------- */

@@ -155,9 +155,10 @@ static wk_status load(const char *file, const char *path) {
   WK_TRY(check_plugin(file, path));
   handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!handle) return not_loaded(file, path);
-  plugins.handles[plugins.n++] = handle;
   WK_TRY(load_target(file, handle));
-  return load_device(file, handle);
+  WK_TRY(load_device(file, handle));
+  plugins.handles[plugins.n++] = handle;
+  return NULL;
 }
 
 /* dlopen looks for a name without a slash in the system's folders. */

@@ -17,7 +17,9 @@ void wk_end_by(void (*end)(void *ctx, const char *why), void *ctx) {
 }
 
 void wk_end(const char *why) {
-  if (end_of_thread.end) end_of_thread.end(end_of_thread.ctx, why);
+  void (*end)(void *ctx, const char *why) = end_of_thread.end;
+  end_of_thread.end = NULL; /* it may jump to where nothing of this is known */
+  if (end) end(end_of_thread.ctx, why);
 }
 
 void wk_no_memory(void) {

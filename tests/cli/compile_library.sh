@@ -12,7 +12,8 @@ check 'install' cmake --install "$build" --prefix "$tmp/prefix"
 check 'configure' cmake -S "$root/examples/compile" -B example -DCMAKE_PREFIX_PATH="$tmp/prefix" \
   -DCMAKE_C_FLAGS="${flags[*]}"
 check 'build' cmake --build example
-export LD_LIBRARY_PATH=$tmp/prefix/lib
+export LD_LIBRARY_PATH=$tmp/prefix/lib TMPDIR=$tmp/temporary
+mkdir temporary
 
 cnn=$nets/int8/cnn_qdq/model.onnx
 gives 'compile, load, run' '^cnn_qdq.wick: [0-9]+ bytes$' example/compile "$cnn"
@@ -29,6 +30,18 @@ says 'an option that is none' 2 "^there is no option 'targt'; did you mean 'targ
 says 'a model that is none' 5 '^none.onnx: cannot open: ' example/compile none.onnx
 says 'a target that is none' 2 "^--target: no target 'gpu'" example/compile "$cnn" target=gpu
 says 'a flag with a value' 2 "^option 'no-host' takes no value$" example/compile "$cnn" no-host=yes
+says 'a model in memory that is none' 3 '^model.onnx: ' bash -c "cat >none.c <<<'
+#include <stdio.h>
+#include \"wick_compile.h\"
+int main(void) {
+  wick_compiler *c = wick_compiler_new_memory(\"model.onnx\", NULL, 0);
+  int code = wick_compiler_run(c);
+  const wick_compile_message *m = wick_compiler_message(c, 0);
+  fprintf(stderr, \"%s: %s\\n\", m->place, m->text);
+  wick_compiler_free(c);
+  return code;
+}'; cc ${flags[*]} none.c -I$tmp/prefix/include/wick/compiler/compile -L$tmp/prefix/lib -lwickc \
+  -o none && ./none"
 says 'a note' 0 '^.*cnn/model.onnx: is a float model, and accel computes in integers: ' \
   example/compile "$nets/float/cnn/model.onnx" target=accel
 
@@ -103,5 +116,13 @@ check 'the bytes of the command, from a file' cmp 00.cnn_qdq.wick cnn.wick
 check 'another target' cmp 10.cnn.wick float.wick
 check 'a text' cmp 12.graph graph
 for part in o h weights; do check "a bundle, .$part" cmp "02.cnn_qdq.$part" "cnn_qdq.$part"; done
-check 'from memory: the same but for the name' test -s 01.model.wick -a -s 11.model.wick
+for k in 0 1; do
+  models=("$cnn" "$float")
+  options=(--cpu x86-64)
+  ((k)) && options+=(--target accel:tiny --quantize-random 1)
+  cp "${models[k]}" model.onnx
+  "$wick" compile model.onnx "${options[@]}" -q -o model.wick
+  check "the same from memory, $k" cmp "${k}1.model.wick" model.wick
+done
+check 'nothing is left in TMPDIR' test -z "$(find "$TMPDIR" -maxdepth 1 -name 'wick-*')"
 finish
