@@ -2,7 +2,6 @@
 #include "compiler/compile/compile.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- a binding ------------------------------------------------------------------------------- */
 

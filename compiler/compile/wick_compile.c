@@ -68,13 +68,14 @@ static int take_status(wick_compiler *c, wk_status s) {
   return code;
 }
 
-/* Lines "wick: PATH: text". */
+/* Lines "wick: PATH: text"; a path with a newline in it makes lines of another form. */
 static void take_notes(wick_compiler *c, const wk_str *notes) {
   static const char prefix[] = "wick: ";
   const char *line = notes->n ? notes->s : "";
+  size_t n = strlen(c->path);
   while (*line) {
-    const char *end = line + strcspn(line, "\n"), *text = line + sizeof prefix - 1;
-    size_t n = strlen(c->path);
+    const char *end = line + strcspn(line, "\n"), *text = line;
+    if (!strncmp(line, prefix, sizeof prefix - 1)) text += sizeof prefix - 1;
     const char *place = !strncmp(text, c->path, n) && !strncmp(text + n, ": ", 2) ? c->path : NULL;
     if (place) text += n + 2;
     add_message(c, WICK_COMPILE_OK, place, wk_arena_strndup(c->arena, text, (size_t)(end - text)),

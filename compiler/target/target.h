@@ -107,8 +107,8 @@ typedef struct {
   const char *doc;    /* as `wick targets` says it, behind the values */
   /* Right after open, with the text as typed. WK_USAGE says which values there are. */
   wk_status (*set)(wk_instance *t, const char *value);
-  bool explains;      /* it prints something that what is compiled does not depend on: for `wick
-                         compile` alone, and not recorded */
+  bool explains;      /* it adds to wk_emit_options.text what the output does not depend on: for
+                         `wick compile` alone, and not recorded */
 } wk_target_setting;
 
 /* What computing costs, in picoseconds: enough to tell whether a part pays for its edges. */
