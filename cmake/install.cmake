@@ -46,8 +46,9 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/wick_target_abi.h
 # Plugins call what the program has that loads them: all of these libraries, not only what it needs
 # itself.
 function(wk_loads_plugins program)
-  set_target_properties(${program} PROPERTIES ENABLE_EXPORTS ON LINK_LIBRARY_OVERRIDE
-                        "WHOLE_ARCHIVE,wk_support,wk_expr,wk_ir,wk_cgen,wk_memory,wk_package")
+  set(libraries wk_support,wk_expr,wk_ir,wk_cgen,wk_memory,wk_stream,wk_package)
+  set_target_properties(${program} PROPERTIES ENABLE_EXPORTS ON
+                        LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${libraries}")
 endfunction()
 wk_loads_plugins(wick)
 wk_loads_plugins(wickc)

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "targets/accel/compile/ports.h"
-#include "targets/accel/compile/room.h"
+#include "compiler/stream/room.h"
 #include "targets/accel/isa/stream.h"
 
 static int64_t draw(wk_rng *r, int64_t low, int64_t high) { return wk_rng_range(r, low, high); }
@@ -161,9 +161,9 @@ static int64_t looped_place(const scratchpad *s, int64_t bytes, bool is_long) {
   return -1;
 }
 
-static void enter(wk_accel_room *room, scratchpad *s, int number, int64_t bytes, bool is_long) {
+static void enter(wk_sched_room *room, scratchpad *s, int number, int64_t bytes, bool is_long) {
   int64_t place = -1, want = looped_place(s, bytes, is_long);
-  bool entered = wk_accel_room_enter(room, number, bytes, is_long, &place);
+  bool entered = wk_sched_room_enter(room, number, bytes, is_long, &place);
   assert_int_equal(entered, want >= 0);
   assert_int_equal(place, want);
   for (int64_t k = 0; entered && k < bytes; k++) s->owner[want + k] = number;
@@ -171,13 +171,13 @@ static void enter(wk_accel_room *room, scratchpad *s, int number, int64_t bytes,
 }
 
 /* Ends are all different, so that who leaves is known. */
-static void leave(wk_accel_room *room, scratchpad *s, int n) {
+static void leave(wk_sched_room *room, scratchpad *s, int n) {
   int first = -1;
   for (int i = 0; i < n; i++)
     if (s->ends[i] >= 0 && (first < 0 || s->ends[i] < s->ends[first])) first = i;
   if (first < 0) return;
   assert_int_equal(room->heap[0].time, s->ends[first]);
-  wk_accel_room_leave(room);
+  wk_sched_room_leave(room);
   for (int k = 0; k < BYTES; k++)
     if (s->owner[k] == first) s->owner[k] = -1;
   s->ends[first] = -1;
@@ -188,21 +188,21 @@ static void rooms(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 20; seed++) {
     wk_rng r = {seed};
-    wk_accel_room room;
+    wk_sched_room room;
     scratchpad s = {.is_live = {false}};
     memset(s.owner, -1, sizeof s.owner);
     memset(s.ends, -1, sizeof s.ends);
-    wk_accel_room_init(&room, BYTES, BUFFERS);
+    wk_sched_room_init(&room, BYTES, BUFFERS);
     for (int n = 0; n < BUFFERS; n++) {
       enter(&room, &s, n, draw(&r, 1, draw(&r, 0, 3) ? 9 : 40), draw(&r, 0, 2) == 0);
       for (int i = 0; i <= n; i++) {
         if (!s.is_live[i] || s.ends[i] >= 0 || draw(&r, 0, 3)) continue;
         s.ends[i] = draw(&r, 0, 1000) * BUFFERS + i;
-        wk_accel_room_end(&room, i, s.ends[i]);
+        wk_sched_room_end(&room, i, s.ends[i]);
       }
       while (draw(&r, 0, 1)) leave(&room, &s, n + 1);
     }
-    wk_accel_room_free(&room);
+    wk_sched_room_free(&room);
   }
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "targets/accel/compile/dma.h"
-#include "targets/accel/compile/room.h"
+#include "compiler/stream/room.h"
 #include "targets/accel/compile/schedule.h"
 #include "targets/accel/isa/duration.h"
 
@@ -39,7 +39,7 @@ typedef struct {
   int64_t now, last; /* last: the latest retirement of all that are known */
   size_t started, known; /* steps; known: when they retire is */
   /* buffers */
-  wk_accel_room room;
+  wk_sched_room room;
   int64_t *since;   /* when it got its room; NEVER */
   int64_t *ends;    /* when the last of its users that are known has retired */
   int *users;       /* whose retirement is not known yet */
@@ -77,7 +77,7 @@ static void enter_room(simulation *x) {
     const wk_accel_buffer *b = &x->steps->buffers.data[number];
     bool is_long = b->last - b->first > x->steps->lasting;
     if (must_wait(x, b) ||
-        !wk_accel_room_enter(&x->room, number, rounded(x, b), is_long, &x->t->place[number]))
+        !wk_sched_room_enter(&x->room, number, rounded(x, b), is_long, &x->t->place[number]))
       return;
     x->since[number] = x->now;
   }
@@ -110,7 +110,7 @@ static void free_room(simulation *x, const wk_accel_step *s, int64_t end) {
     int number = s->access[k].buffer;
     if (is_repeated(s, k)) continue;
     x->ends[number] = later(x->ends[number], end);
-    if (!--x->users[number]) wk_accel_room_end(&x->room, number, x->ends[number]);
+    if (!--x->users[number]) wk_sched_room_end(&x->room, number, x->ends[number]);
   }
 }
 
@@ -247,7 +247,7 @@ static bool next_event(simulation *x) {
   if (at == ends) {
     end_vector(x);
   } else if (at == leaves) {
-    wk_accel_room_leave(&x->room);
+    wk_sched_room_leave(&x->room);
     enter_room(x);
   } else {
     start(x, q, at);
@@ -258,7 +258,7 @@ static bool next_event(simulation *x) {
 static void prepare(simulation *x) {
   const wk_accel_steps *s = x->steps;
   size_t buffers = s->buffers.n;
-  wk_accel_room_init(&x->room, x->room.capacity, buffers);
+  wk_sched_room_init(&x->room, x->room.capacity, buffers);
   wk_accel_dma_init(&x->dma, x->m, &x->array.ports, (int64_t)s->list.n + 1, s->is_begin);
   x->array.m = x->m;
   x->since = wk_xcalloc(buffers, sizeof *x->since);
@@ -286,7 +286,7 @@ static void finish(simulation *x) {
     free(x->queues[r].steps);
     free(x->queues[r].retired);
   }
-  wk_accel_room_free(&x->room);
+  wk_sched_room_free(&x->room);
   free(x->since);
   free(x->ends);
   free(x->users);

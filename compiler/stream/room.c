@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "targets/accel/compile/room.h"
+#include "compiler/stream/room.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef wk_accel_room room;
-typedef wk_accel_release release;
+typedef wk_sched_room room;
+typedef wk_sched_release release;
 
-void wk_accel_room_init(room *r, int64_t capacity, size_t buffers) {
+void wk_sched_room_init(room *r, int64_t capacity, size_t buffers) {
   *r = (room){.capacity = capacity};
   r->heap = wk_xcalloc(buffers, sizeof *r->heap);
   r->live = wk_xcalloc(buffers, sizeof *r->live);
 }
 
-void wk_accel_room_free(room *r) {
+void wk_sched_room_free(room *r) {
   free(r->heap);
   free(r->live);
 }
 
-void wk_accel_room_end(room *r, int buffer, int64_t time) {
+void wk_sched_room_end(room *r, int buffer, int64_t time) {
   size_t i = r->n++;
   for (; i && r->heap[(i - 1) / 2].time > time; i = (i - 1) / 2)
     r->heap[i] = r->heap[(i - 1) / 2];
@@ -37,7 +37,7 @@ static release pop(room *r) {
   return top;
 }
 
-void wk_accel_room_leave(room *r) {
+void wk_sched_room_leave(room *r) {
   release x = pop(r);
   size_t i = 0;
   while (r->live[i].buffer != x.buffer) i++;
@@ -50,7 +50,7 @@ static int64_t gap(const room *r, size_t i, int64_t *at) {
   return (i < r->n_live ? r->live[i].at : r->capacity) - *at;
 }
 
-bool wk_accel_room_enter(room *r, int buffer, int64_t bytes, bool is_long, int64_t *place) {
+bool wk_sched_room_enter(room *r, int buffer, int64_t bytes, bool is_long, int64_t *place) {
   size_t none = r->n_live + 1, where = none;
   for (size_t i = 0; i < none && (is_long || where == none); i++) {
     int64_t at, size = gap(r, i, &at);
@@ -60,6 +60,6 @@ bool wk_accel_room_enter(room *r, int buffer, int64_t bytes, bool is_long, int64
   }
   if (where == none) return false;
   memmove(&r->live[where + 1], &r->live[where], (r->n_live++ - where) * sizeof *r->live);
-  r->live[where] = (wk_accel_interval){*place, *place + bytes, buffer};
+  r->live[where] = (wk_sched_interval){*place, *place + bytes, buffer};
   return true;
 }
