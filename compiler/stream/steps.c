@@ -55,13 +55,14 @@ void wk_sched_touch(wk_sched_step *s, const wk_sched_access *a) {
   s->access[s->n_access++] = *a;
 }
 
-wk_sched_access wk_sched_access_of(const wk_sched_place *p, int field, bool writes, int64_t p0,
-                                   int64_t p1, int64_t r0, int64_t r1) {
+void wk_sched_touch_rows(wk_sched_step *s, const wk_sched_place *p, int field, bool writes,
+                         const int64_t planes[2], const int64_t rows[2]) {
   int64_t plane = p->rows * p->pitch;
-  return (wk_sched_access){.buffer = p->buffer, .field = field, .writes = writes,
-                           .at = p->offset,
-                           .from = p->offset + (p0 - p->plane) * plane + (r0 - p->row) * p->pitch,
-                           .run = (r1 - r0) * p->pitch, .n0 = p1 - p0, .s0 = plane, .n1 = 1};
+  int64_t from = (planes[0] - p->plane) * plane + (rows[0] - p->row) * p->pitch;
+  wk_sched_touch(s, &(wk_sched_access){.buffer = p->buffer, .field = field, .writes = writes,
+                                       .at = p->offset, .from = p->offset + from,
+                                       .run = (rows[1] - rows[0]) * p->pitch,
+                                       .n0 = planes[1] - planes[0], .s0 = plane, .n1 = 1});
 }
 
 void wk_sched_wait_for(wk_sched_step *s, const wk_sched_counts c) {

@@ -2,13 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/stream/settings.h"
 #include "targets/accel/compile/package.h"
 #include "targets/accel/isa/unit_emit.h"
 
 typedef struct {
-  wk_instance base;
+  wk_sched_instance base;
   wk_machine machine;
-  wk_sched_options options;
   wk_sched_explain explain;
   char *spec, *layer; /* layer: --explain */
 } accel;
@@ -18,29 +18,11 @@ static accel *accel_to_set(wk_instance *t) { return (accel *)(void *)t; }
 
 /* ---- machine and settings -------------------------------------------------------------------- */
 
-static wk_status set_prefetch(wk_instance *t, const char *value) {
-  for (size_t i = 0; i < WK_PREFETCH_COUNT; i++)
-    if (!strcmp(value, wk_sched_prefetch_names[i]))
-      return accel_to_set(t)->options.prefetch = (wk_sched_prefetch)i, NULL;
-  return wk_error(WK_USAGE, "there are off, serial, double and auto, not '%s'", value);
-}
-
-static wk_status set_effort(wk_instance *t, const char *value) {
-  if (strlen(value) != 1 || *value < '0' || *value > '3')
-    return wk_error(WK_USAGE, "must be 0, 1, 2 or 3, not '%s'", value);
-  accel_to_set(t)->options.effort = *value - '0';
-  return NULL;
-}
-
 static wk_status set_marks(wk_instance *t, const char *value) {
   if (strcmp(value, "yes") && strcmp(value, "no"))
     return wk_error(WK_USAGE, "must be yes or no, not '%s'", value);
-  accel_to_set(t)->options.marks = *value == 'y';
+  accel_to_set(t)->base.options.marks = *value == 'y';
   return NULL;
-}
-
-static wk_status set_without(wk_instance *t, const char *value) {
-  return wk_sched_ideas_read(value, &accel_to_set(t)->options.without);
 }
 
 static wk_status set_dram(wk_instance *t, const char *value) {
@@ -52,33 +34,18 @@ static wk_status set_explain(wk_instance *t, const char *value) {
   free(x->layer);
   x->layer = wk_xstrdup(value);
   x->explain = (wk_sched_explain){.layer = x->layer};
-  x->options.explain = &x->explain;
+  x->base.options.explain = &x->explain;
   return NULL;
 }
 
 static const wk_target_setting settings[] = {
-    {"prefetch", "MODE", "off, serial, double, auto (default)",
-     "setting of a target ('wick targets'): when data is loaded for what computes later",
-     "off: nothing runs beside a transfer; double: only what its own layer computes; auto: "
-     "transfers start as early as there is room; each with the plan that is best for it; serial: "
-     "the plan of auto, one command at a time", set_prefetch, false},
-    {"effort", "N", "0 to 3 (default 1)",
-     "setting of a target: how long to search for a schedule ('wick targets')",
-     "how many schedules are tried: 0: few; 1: groups "
-     "of up to 6 operators; 2, 3: of up to 8 and 12, in more strips, then a local search",
-     set_effort, false},
+    WK_SCHED_SETTING_PREFETCH, WK_SCHED_SETTING_EFFORT,
     {"marks", "YES|NO", "yes, no (default)",
      "setting of a target: time stamps behind groups of operators",
      "behind every group of operators a MARK writes the machine's "
      "counters to memory, so that groups can be timed on hardware; 2 cycles and 1 KiB each",
      set_marks, false},
-    {"without", "IDEA,…", "IDEA,…",
-     "setting of a target: what to leave out of its schedules, to see what that is worth ('wick "
-     "targets')",
-     "leave out what makes schedules fast, to see what it is worth: "
-     "early-issue (loads more than a tile ahead), cross-layer (loads for the next group), "
-     "residency (tensors that stay in the scratchpad), fusion (groups of several operators), "
-     "local-search", set_without, false},
+    WK_SCHED_SETTING_WITHOUT,
     {"dram", "KEY=VALUE,…", "KEY=VALUE,…", "setting of a target: change the machine's memory",
      "memory that differs from the machine's: latency=500,bytes=4 (docs/machine.md)", set_dram,
      false},
@@ -92,7 +59,7 @@ static void close_accel(wk_instance *t) {
   accel *x = (accel *)(void *)t;
   wk_vec_free(&x->explain.list);
   wk_str_free(&x->explain.text);
-  wk_sched_plans_free(x->options.plans);
+  wk_sched_plans_free(x->base.options.plans);
   free(x->layer);
   free(x->spec);
   free(t);
@@ -101,12 +68,12 @@ static void close_accel(wk_instance *t) {
 static wk_status open_accel(const char *spec, wk_instance **out) {
   accel *t = wk_xcalloc(1, sizeof *t);
   t->spec = wk_xstrdup(spec ? spec : "base");
-  t->options = (wk_sched_options){.prefetch = WK_PREFETCH_AUTO, .effort = 1,
+  t->base.options = (wk_sched_options){.prefetch = WK_PREFETCH_AUTO, .effort = 1,
                                   .plans = wk_sched_plans_new()};
-  t->base = (wk_instance){&wk_target_accel, t->spec, true};
+  t->base.base = (wk_instance){&wk_target_accel, t->spec, true};
   wk_status s = wk_machine_read(t->spec, &t->machine);
-  if (s) close_accel(&t->base);
-  else *out = &t->base;
+  if (s) close_accel(&t->base.base);
+  else *out = &t->base.base;
   return s;
 }
 
@@ -128,7 +95,7 @@ static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, 
 static bool admits(const wk_instance *t, const wk_graph *part, wk_arena *a, wk_node_id *node,
                    const char **reason) {
   const accel *x = accel_of(t);
-  return wk_accel_admits(&x->machine, &x->options, part, a, node, reason);
+  return wk_accel_admits(&x->machine, &x->base.options, part, a, node, reason);
 }
 
 static bool fuses(const wk_instance *t, const wk_graph *g, const wk_node *fused) {
@@ -155,7 +122,7 @@ static bool edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is
 
 /* For whoever asks, also when s is an error. The layer may have been in none of the parts. */
 static wk_status tell_explained(const accel *x, wk_status s, const wk_emit_options *o) {
-  wk_sched_explain *e = x->options.explain;
+  wk_sched_explain *e = x->base.options.explain;
   if (!e) return s;
   if (o->text) wk_str_addn(o->text, e->text.s, e->text.n);
   e->text.n = 0;
@@ -169,7 +136,7 @@ static wk_status compile(const wk_instance *t, const wk_target_part *parts, size
                          wk_emit_result *result) {
   const accel *x = accel_of(t);
   result->scratch_bytes = 0;
-  wk_status s = wk_accel_compile(&x->machine, x->spec, &x->options, parts, n, pkg, row,
+  wk_status s = wk_accel_compile(&x->machine, x->spec, &x->base.options, parts, n, pkg, row,
                                  &result->predicted_cycles);
   return tell_explained(x, s, o);
 }
@@ -178,7 +145,7 @@ static wk_status write_stream(const wk_instance *t, const wk_target_part *parts,
                               const wk_emit_options *o, const char *path, wk_emit_result *result) {
   const accel *x = accel_of(t);
   result->scratch_bytes = 0;
-  wk_status s = wk_accel_write_stream(&x->machine, &x->options, parts, n, path,
+  wk_status s = wk_accel_write_stream(&x->machine, &x->base.options, parts, n, path,
                                       &result->predicted_cycles);
   return tell_explained(x, s, o);
 }
