@@ -50,7 +50,7 @@ static float window(const pixel *u, const command *k, int c, int y, int x, const
       int at_x = x * k->stride[1] - k->pad[1] + j * k->step[1];
       if (at_y < 0 || at_y >= k->height || at_x < 0 || at_x >= in->width) continue;
       float v = number(element(u, in, c, at_y, at_x));
-      if (!weights) from = k->op == OP_MEAN ? from + v : v > from || isnan(v) ? v : from;
+      if (!weights) from = v > from || isnan(v) ? v : from;
       else from += v * number(weights + (i * k->kernel[1] + j) * 2);
     }
   return from;
@@ -67,16 +67,11 @@ static float convolve(const pixel *u, const command *k, int c, int y, int x) {
 }
 
 static float value(const pixel *u, const command *k, int c, int y, int x) {
-  int from = c - k->shift;
-  switch (k->op) {
-    case OP_CONV: return convolve(u, k, c, y, x);
-    case OP_MAX_POOL: return window(u, k, from, y, x, NULL, -INFINITY);
-    case OP_MEAN:
-      return window(u, k, from, y, x, NULL, 0) / (float)(k->kernel[0] * k->kernel[1]);
-  }
-  float a = number(element(u, &k->p[FIRST], from, y, x));
+  if (k->op == OP_CONV) return convolve(u, k, c, y, x);
+  if (k->op == OP_MAX_POOL) return window(u, k, c, y, x, NULL, -INFINITY);
+  float a = number(element(u, &k->p[FIRST], c, y, x));
   if (k->op == OP_RELU) return a > 0 || isnan(a) ? a : 0;
-  return k->op == OP_ADD ? a + number(element(u, &k->p[SECOND], from, y, x)) : a;
+  return k->op == OP_ADD ? a + number(element(u, &k->p[SECOND], c, y, x)) : a;
 }
 
 static void move(const pixel *u, const command *k, void *const *io) {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum { ENGINE, LOAD, STORE, QUEUES };
-enum { OP_CONV, OP_MAX_POOL, OP_MEAN, OP_RELU, OP_ADD, OP_COPY, OP_MOVE };
+enum { OP_CONV, OP_MAX_POOL, OP_RELU, OP_ADD, OP_COPY, OP_MOVE };
 enum { RESULT, FIRST, SECOND, CONSTS, PLACES }; /* what a command names in the scratchpad */
 enum { IN_PORTS, IN_WORK, IN_CONSTS };          /* memories; of the ports which one */
 enum { PIXELS = 16, CHANNELS = 8, OVERHEAD = 16, SCRATCHPAD = 1 << 18, LATENCY = 120 };
@@ -23,9 +23,8 @@ typedef struct {
   /* OP_MOVE: n1 runs of n0 bytes, s1 apart, and as many bytes in chunks, `pitch` apart */
   uint32_t memory, port;
   int64_t dram, n0, n1, s1, chunk, pitch;
-  /* rows [y0, y1) of channels [c0, c1) of the result; of it channel c0 is `shift` behind the
-   * operand's */
-  int32_t y0, y1, c0, c1, shift;
+  /* rows [y0, y1) of channels [c0, c1) of the result */
+  int32_t y0, y1, c0, c1;
   int32_t height, depth, group; /* of the operand: rows; CONV: channels of a sum, results of one */
   int32_t kernel[2], stride[2], pad[2], step[2];
 } command;

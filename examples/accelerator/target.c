@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "compiler/package/program.h"
-#include "compiler/stream/search.h"
+#include "compiler/stream/settings.h"
 #include "compiler/target/plugin.h"
 #include "machine.h"
-
-typedef struct { wk_instance base; wk_sched_options options; } pixel;
 
 /* A part: for each of the scheduler's operators a command, for each of its tensors a port. */
 typedef struct {
@@ -27,6 +25,80 @@ typedef struct {
   int *of_value; /* its tensor */
 } net;
 
+/* ---- commands -------------------------------------------------------------------------------- */
+
+static picture picture_of(const wk_sched_place *p) {
+  return (picture){.row = (int32_t)p->row, .rows = (int32_t)p->rows,
+                   .channel = (int32_t)p->plane, .width = (int32_t)p->pitch / 2};
+}
+
+static wk_sched_step *move(wk_sched_building *b, const wk_sched_transfer *t) {
+  const net *x = b->net->context;
+  wk_sched_home home = b->net->tensors[t->tensor].home;
+  command k = {.op = OP_MOVE, .queue = (uint16_t)t->queue, .dram = t->dram, .n0 = t->n0,
+               .n1 = t->n1, .s1 = t->s1, .chunk = t->chunk, .pitch = t->pitch,
+               .memory = home == WK_SCHED_IO ? IN_PORTS : home == WK_SCHED_WORK ? IN_WORK : IN_CONSTS,
+               .port = (uint32_t)x->ports.data[t->tensor]};
+  return wk_sched_step_add(b->steps, t->queue, t->layer + 1, &k);
+}
+
+/* Rows of planes of the result, from the operands' rows: a step with what it touches. */
+static wk_sched_step *add_command(wk_sched_building *b, uint32_t layer, command *k,
+                                  const wk_sched_place *out, const wk_sched_place *in,
+                                  int64_t p0, int64_t p1, int64_t y0, int64_t y1) {
+  k->c0 = (int32_t)p0, k->c1 = (int32_t)p1, k->y0 = (int32_t)y0, k->y1 = (int32_t)y1;
+  k->p[RESULT] = picture_of(out);
+  for (int i = 0; i < WK_SCHED_OPERANDS; i++) k->p[FIRST + i] = picture_of(&in[i]);
+  wk_sched_step *s = wk_sched_step_add(b->steps, ENGINE, layer + 1, k);
+  wk_sched_touch_rows(s, out, RESULT, true, (int64_t[]){p0, p1}, (int64_t[]){y0, y1});
+  return s;
+}
+
+static void compute(const wk_sched_work *w) {
+  const wk_sched_net *s = w->b->net;
+  const wk_sched_op *op = &s->ops[w->op];
+  command k = ((const net *)s->context)->commands.data[w->op];
+  int64_t p0 = op->by_pieces ? (int64_t)w->piece : 0;
+  int64_t p1 = op->by_pieces ? (int64_t)w->end : op->out.planes[1];
+  wk_sched_step *step = add_command(w->b, op->layer, &k, &w->out, w->in, p0, p1, w->y0, w->y1);
+  for (int i = 0; i < WK_SCHED_OPERANDS; i++) {
+    const wk_sched_view *v = &op->in[i];
+    int64_t rows[2];
+    if (v->tensor < 0) continue;
+    wk_sched_needed_rows(&s->tensors[v->tensor], v, w->y0, w->y1, rows);
+    wk_sched_touch_rows(step, &w->in[i], FIRST + i, false, v->planes, rows);
+  }
+  if (w->consts >= 0)
+    wk_sched_touch(step, &(wk_sched_access){.buffer = w->consts, .field = CONSTS, .n0 = 1, .n1 = 1,
+                                            .run = op->const_bytes * (p1 - p0)});
+}
+
+static void carry(wk_sched_building *b, uint32_t layer, int tensor, const int64_t planes[2],
+                  int64_t r0, int64_t r1, const wk_sched_place *from, const wk_sched_place *to) {
+  command k = {.op = OP_COPY, .queue = ENGINE, .depth = 1, .kernel = {1, 1}};
+  const wk_sched_place in[WK_SCHED_OPERANDS] = {*from};
+  wk_sched_step *s = add_command(b, layer, &k, to, in, planes[0], planes[1], r0, r1);
+  wk_sched_touch_rows(s, from, FIRST, false, planes, (int64_t[]){r0, r1});
+}
+
+static int64_t cycles(const wk_sched_net *s, const void *of) {
+  const command *k = of;
+  int64_t tiles = wk_ceil_div((int64_t)(k->y1 - k->y0) * k->p[RESULT].width, PIXELS) *
+                  wk_ceil_div((int64_t)(k->c1 - k->c0), CHANNELS);
+  return tiles * k->kernel[0] * k->kernel[1] * k->depth + OVERHEAD;
+}
+
+static const char *const queues[QUEUES] = {"engine", "load", "store"};
+static const wk_sched_machine machine = {
+    .name = "pixel", .queues = {QUEUES, queues, .computes = 1 << ENGINE, .stores = 1 << STORE},
+    .units = {"engine"}, .load_queue = LOAD, .const_queue = LOAD, .store_queue = STORE,
+    .scratchpad = SCRATCHPAD, .most_scratchpad = SCRATCHPAD, .align = 16, .memory_align = 64,
+    .bytes_num = 8, .bytes_den = 1, .most_run = 1 << 16, .most_runs = 1 << 10,
+    .most_consts = 1 << 16, .most_result = 1 << 12, .most_commands = 1 << 20,
+    .command_bytes = sizeof(command), .model = &wk_sched_rates, .latency = LATENCY,
+    .write_latency = LATENCY, .cycles = cycles, .transfer = move, .compute = compute,
+    .carry = carry};
+
 /* ---- operators ------------------------------------------------------------------------------- */
 
 static bool is_image(const wk_graph *g, wk_value_id v) {
@@ -34,34 +106,20 @@ static bool is_image(const wk_graph *g, wk_value_id v) {
   return !wk_is_const(g, v) && t->dtype == WK_BF16 && t->rank == 4 && t->dims[0] == 1;
 }
 
-static bool is_pair(const wk_ints *x) { return x->n == 2; }
-
 /* Why it has no command; NULL: it has. */
 static const char *refusal(const wk_graph *g, const wk_node *n) {
-  const wk_attr_conv *conv = n->attrs;
-  const wk_attr_max_pool *pool = n->attrs;
-  bool is_conv = n->op == WK_OP_CONV;
-  for (uint32_t i = 0; i < (is_conv ? 1 : n->n_in); i++)
-    if (!is_image(g, n->in[i])) return "images of bf16 alone, one at a time";
-  if (!is_image(g, n->out[0])) return "its result is no image";
+  if (!n->n_in || !is_image(g, n->in[0])) return "images of bf16 alone, one at a time";
   switch (n->op) {
     case WK_OP_RELU: return NULL;
+    case WK_OP_MAX_POOL: return n->n_out == 1 ? NULL : "maxima without positions alone";
     case WK_OP_ADD:
-      for (int i = 0; i < 4; i++)
-        if (wk_val(g, n->in[0])->type.dims[i] != wk_val(g, n->in[1])->type.dims[i])
-          return "images of different sizes";
-      return NULL;
-    case WK_OP_CONCAT: return WK_ATTR(n, concat)->axis == 1 ? NULL : "channels alone are joined";
-    case WK_OP_REDUCE_MEAN: {
-      const wk_ints *x = &WK_ATTR(n, reduce_mean)->axes;
-      return is_pair(x) && x->v[0] == 2 && x->v[1] == 3 ? NULL : "means of whole channels alone";
-    }
-    case WK_OP_MAX_POOL:
-      return n->n_out == 1 && is_pair(&pool->kernel) ? NULL : "maxima without positions alone";
+      return is_image(g, n->in[1]) && wk_shape_equal(&wk_val(g, n->in[0])->type,
+                                                     &wk_val(g, n->in[1])->type)
+                 ? NULL : "sums of two images of one size alone";
     case WK_OP_CONV:
-      return conv->epilogue || !is_pair(&conv->strides) || !wk_is_const(g, n->in[1]) ||
-                     (n->n_in > 2 && n->in[2] != WK_NONE && !wk_is_const(g, n->in[2]))
-                 ? "convolutions of 2 axes by constants alone" : NULL;
+      return wk_is_const(g, n->in[1]) && (n->n_in < 3 || wk_is_const(g, n->in[2])) &&
+                     !WK_ATTR(n, conv)->epilogue
+                 ? NULL : "convolutions by constants alone";
     default: return "there is no command for it";
   }
 }
@@ -111,10 +169,10 @@ static void add_weights(net *x, const wk_node *n, wk_sched_op *op) {
 }
 
 /* Both axes of a window, and what the result's rows need. */
-static void put_window(command *k, wk_sched_view *in, const wk_ints *kernel, const wk_ints *strides,
-                       const wk_ints *pads, const wk_ints *dilations) {
+static void put_window(command *k, wk_sched_view *in, const int64_t *kernel,
+                       const wk_ints *strides, const wk_ints *pads, const wk_ints *dilations) {
   for (int i = 0; i < 2; i++) {
-    k->kernel[i] = (int32_t)kernel->v[i];
+    k->kernel[i] = (int32_t)kernel[i];
     k->stride[i] = (int32_t)strides->v[i];
     k->pad[i] = (int32_t)pads->v[i];
     k->step[i] = dilations->n ? (int32_t)dilations->v[i] : 1;
@@ -124,116 +182,143 @@ static void put_window(command *k, wk_sched_view *in, const wk_ints *kernel, con
   in->span = (int64_t)(k->kernel[0] - 1) * k->step[0] + 1;
 }
 
-static void add_op(net *x, const wk_node *n, uint16_t opcode, uint32_t operand) {
-  const wk_type *from = &wk_val(x->g, n->in[operand])->type;
-  wk_sched_op op = {.name = n->name, .kind = wk_op_info(n->op)->name, .layer = (uint32_t)x->layers.n - 1,
-                    .out = view_of(x, n->out[0]), .in = {view_of(x, n->in[operand]), {.tensor = -1}},
-                    .pieces = 1, .consts = -1, .plane = -1};
-  command k = {.op = opcode, .queue = ENGINE, .height = (int32_t)from->dims[2], .depth = 1,
-               .group = 1, .kernel = {1, 1}, .stride = {1, 1}, .step = {1, 1}};
-  if (opcode == OP_ADD) op.in[1] = view_of(x, n->in[1]);
-  if (opcode == OP_MEAN) {
-    k.kernel[0] = (int32_t)from->dims[2], k.kernel[1] = (int32_t)from->dims[3];
-    op.in[0].is_whole = true;
-  } else if (opcode == OP_MAX_POOL) {
+static void add_op(net *x, const wk_node *n) {
+  wk_sched_op op = {.name = n->name, .kind = wk_op_get(n->op)->name,
+                    .layer = (uint32_t)x->layers.n, .out = view_of(x, n->out[0]),
+                    .in = {view_of(x, n->in[0]), {.tensor = -1}}, .pieces = 1, .consts = -1,
+                    .plane = -1};
+  command k = {.queue = ENGINE, .height = (int32_t)op.in[0].rows, .depth = 1, .group = 1,
+               .kernel = {1, 1}, .stride = {1, 1}, .step = {1, 1}};
+  if (n->op == WK_OP_ADD) {
+    k.op = OP_ADD;
+    op.in[1] = view_of(x, n->in[1]);
+  } else if (n->op == WK_OP_MAX_POOL) {
     const wk_attr_max_pool *p = n->attrs;
-    put_window(&k, &op.in[0], &p->kernel, &p->strides, &p->pads, &p->dilations);
-  } else if (opcode == OP_CONV) {
+    k.op = OP_MAX_POOL;
+    put_window(&k, &op.in[0], p->kernel.v, &p->strides, &p->pads, &p->dilations);
+  } else if (n->op == WK_OP_CONV) {
     const wk_attr_conv *p = n->attrs;
     const int64_t *w = wk_val(x->g, n->in[1])->type.dims;
-    put_window(&k, &op.in[0], &(wk_ints){2, w + 2}, &p->strides, &p->pads, &p->dilations);
-    k.depth = (int32_t)w[1], k.group = (int32_t)(w[0] / p->group);
+    k.op = OP_CONV, k.depth = (int32_t)w[1], k.group = (int32_t)(w[0] / p->group);
+    put_window(&k, &op.in[0], w + 2, &p->strides, &p->pads, &p->dilations);
     add_weights(x, n, &op);
-  } else if (opcode == OP_COPY) { /* of concat: behind what was joined before */
-    for (uint32_t i = 0; i < operand; i++)
-      k.shift += (int32_t)wk_val(x->g, n->in[i])->type.dims[1];
-    op.out.planes[0] = k.shift, op.out.planes[1] = k.shift + from->dims[1];
+  } else {
+    k.op = OP_RELU;
   }
+  wk_vec_push(&x->layers, n->name);
   wk_vec_push(&x->ops, op);
   wk_vec_push(&x->commands, k);
 }
 
-static void add_node(net *x, const wk_node *n) {
-  static const struct { wk_op op; uint16_t opcode; } all[] = {
-      {WK_OP_CONV, OP_CONV}, {WK_OP_MAX_POOL, OP_MAX_POOL}, {WK_OP_REDUCE_MEAN, OP_MEAN},
-      {WK_OP_RELU, OP_RELU}, {WK_OP_ADD, OP_ADD}, {WK_OP_CONCAT, OP_COPY}};
-  size_t i = 0;
-  while (all[i].op != n->op) i++;
-  wk_vec_push(&x->layers, n->name);
-  add_image(x, n->out[0], -1);
-  for (uint32_t k = 0; k < (n->op == WK_OP_CONCAT ? n->n_in : 1); k++)
-    add_op(x, n, all[i].opcode, k);
-}
-
-/* ---- commands -------------------------------------------------------------------------------- */
-
-static picture picture_of(const wk_sched_place *p) {
-  return (picture){.row = (int32_t)p->row, .rows = (int32_t)p->rows,
-                   .channel = (int32_t)p->plane, .width = (int32_t)p->pitch / 2};
-}
-
-static wk_sched_step *move(wk_sched_building *b, const wk_sched_transfer *t) {
-  const net *x = b->net->context;
-  wk_sched_home home = b->net->tensors[t->tensor].home;
-  command k = {.op = OP_MOVE, .queue = (uint16_t)t->queue, .dram = t->dram, .n0 = t->n0,
-               .n1 = t->n1, .s1 = t->s1, .chunk = t->chunk, .pitch = t->pitch,
-               .memory = home == WK_SCHED_IO ? IN_PORTS : home == WK_SCHED_WORK ? IN_WORK : IN_CONSTS,
-               .port = (uint32_t)x->ports.data[t->tensor]};
-  return wk_sched_step_add(b->steps, t->queue, t->layer + 1, &k);
-}
-
-static void compute(const wk_sched_work *w) {
-  const wk_sched_net *s = w->b->net;
-  const wk_sched_op *op = &s->ops[w->op];
-  command k = ((const net *)s->context)->commands.data[w->op];
-  k.y0 = (int32_t)w->y0, k.y1 = (int32_t)w->y1;
-  k.c0 = op->by_pieces ? (int32_t)w->piece : (int32_t)op->out.planes[0];
-  k.c1 = op->by_pieces ? (int32_t)w->end : (int32_t)op->out.planes[1];
-  k.p[RESULT] = picture_of(&w->out);
-  for (int i = 0; i < WK_SCHED_OPERANDS; i++) k.p[FIRST + i] = picture_of(&w->in[i]);
-  wk_sched_step *step = wk_sched_step_add(w->b->steps, ENGINE, op->layer + 1, &k);
-  for (int i = 0; i < WK_SCHED_OPERANDS; i++) {
-    const wk_sched_view *v = &op->in[i];
-    int64_t rows[2];
-    if (v->tensor < 0) continue;
-    wk_sched_needed_rows(&s->tensors[v->tensor], v, w->y0, w->y1, rows);
-    wk_sched_access in = wk_sched_access_of(&w->in[i], FIRST + i, false, v->planes[0],
-                                            v->planes[1], rows[0], rows[1]);
-    wk_sched_touch(step, &in);
+/* The images of a part, ports first, and its operators. */
+static void make_net(net *x, const wk_graph *g, wk_arena *a, wk_package *pkg, uint32_t unit) {
+  *x = (net){.g = g, .a = a, .pkg = pkg, .unit = unit};
+  x->of_value = wk_arena_alloc(a, g->values.n * sizeof *x->of_value);
+  for (size_t v = 0; v < g->values.n; v++) x->of_value[v] = -1;
+  for (size_t i = 0; i < g->inputs.n; i++) add_image(x, g->inputs.data[i], (int)i);
+  for (size_t i = 0; i < g->outputs.n; i++)
+    add_image(x, g->outputs.data[i], (int)(g->inputs.n + i));
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    if (g->nodes.data[i].dead) continue;
+    add_image(x, g->nodes.data[i].out[0], -1);
+    add_op(x, &g->nodes.data[i]);
   }
-  if (w->consts >= 0)
-    wk_sched_touch(step, &(wk_sched_access){.buffer = w->consts, .field = CONSTS, .n0 = 1, .n1 = 1,
-                                            .run = op->const_bytes * (k.c1 - k.c0)});
-  wk_sched_access out = wk_sched_access_of(&w->out, RESULT, true, k.c0, k.c1, w->y0, w->y1);
-  wk_sched_touch(step, &out);
+  x->sched = (wk_sched_net){.machine = &machine, .context = x, .arena = a,
+                            .tensors = x->tensors.data, .n_tensors = x->tensors.n,
+                            .ops = x->ops.data, .n_ops = x->ops.n, .layers = x->layers.data,
+                            .n_layers = x->layers.n};
 }
 
-static void carry(wk_sched_building *b, uint32_t layer, int tensor, const int64_t planes[2],
-                  int64_t r0, int64_t r1, const wk_sched_place *from, const wk_sched_place *to) {
-  command k = {.op = OP_COPY, .queue = ENGINE, .depth = 1, .kernel = {1, 1}, .y0 = (int32_t)r0,
-               .y1 = (int32_t)r1, .c0 = (int32_t)planes[0], .c1 = (int32_t)planes[1],
-               .p = {[RESULT] = picture_of(to), [FIRST] = picture_of(from)}};
-  wk_sched_step *step = wk_sched_step_add(b->steps, ENGINE, layer + 1, &k);
-  wk_sched_access in = wk_sched_access_of(from, FIRST, false, planes[0], planes[1], r0, r1);
-  wk_sched_access out = wk_sched_access_of(to, RESULT, true, planes[0], planes[1], r0, r1);
-  wk_sched_touch(step, &in);
-  wk_sched_touch(step, &out);
+static void free_net(net *x) {
+  wk_vec_free(&x->tensors), wk_vec_free(&x->ports), wk_vec_free(&x->ops);
+  wk_vec_free(&x->commands), wk_vec_free(&x->layers);
 }
 
-static int64_t cycles(const wk_sched_net *s, const void *of) {
-  const command *k = of;
-  int64_t tiles = wk_ceil_div((int64_t)(k->y1 - k->y0) * k->p[RESULT].width, PIXELS) *
-                  wk_ceil_div((int64_t)(k->c1 - k->c0), CHANNELS);
-  return tiles * k->kernel[0] * k->kernel[1] * k->depth + OVERHEAD;
+/* ---- the target ------------------------------------------------------------------------------ */
+
+/* Commands with their addresses and waits, in the order of the schedule. */
+static void add_stream(const net *x, const wk_sched_made *m, wk_str *out) {
+  for (size_t i = 0; i < m->steps.list.n; i++) {
+    uint32_t number = m->schedule.order[i];
+    const wk_sched_step *s = &m->steps.list.data[number];
+    command k = *(const command *)wk_sched_command(&m->steps, number);
+    memcpy(k.wait, m->schedule.waits[number], sizeof k.wait);
+    for (int j = 0; j < s->n_access; j++) {
+      const wk_sched_access *a = &s->access[j];
+      k.p[a->field].at = (uint32_t)(m->steps.buffers.data[a->buffer].at + a->at);
+    }
+    if (s->tensor >= 0) k.dram += x->tensors.data[s->tensor].at;
+    wk_str_addn(out, (const char *)&k, sizeof k);
+  }
 }
 
-static const char *const queues[QUEUES] = {"engine", "load", "store"};
-static const wk_sched_machine machine = {
-    .name = "pixel", .queues = {QUEUES, queues, .computes = 1 << ENGINE, .stores = 1 << STORE},
-    .units = {"engine"}, .load_queue = LOAD, .const_queue = LOAD, .store_queue = STORE,
-    .scratchpad = SCRATCHPAD, .most_scratchpad = SCRATCHPAD, .align = 16, .memory_align = 64,
-    .bytes_num = 8, .bytes_den = 1, .most_run = 1 << 16, .most_runs = 1 << 10,
-    .most_consts = 1 << 16, .most_result = 1 << 12, .most_commands = 1 << 20,
-    .command_bytes = sizeof(command), .model = &wk_sched_rates, .latency = LATENCY,
-    .write_latency = LATENCY, .cycles = cycles, .transfer = move, .compute = compute,
-    .carry = carry};
+static wk_status compile_part(const wk_instance *t, const wk_target_part *part, wk_package *pkg,
+                              uint32_t unit, program *p, wk_str *commands, wk_emit_result *result) {
+  wk_arena *a = wk_arena_new();
+  net x;
+  wk_sched_made made;
+  make_net(&x, part->graph, a, pkg, unit);
+  wk_status s = wk_sched_make(&x.sched, wk_sched_options_of(t), a, &made);
+  if (!s) {
+    *p = (program){(uint32_t)(commands->n / sizeof(command)), (uint32_t)made.steps.list.n,
+                   (uint64_t)made.schedule.work_bytes};
+    add_stream(&x, &made, commands);
+    result->predicted_cycles += made.schedule.times.cycles;
+  }
+  wk_sched_made_free(&made);
+  free_net(&x);
+  return wk_arena_free(a), s;
+}
+
+static wk_status compile(const wk_instance *t, const wk_target_part *parts, size_t n,
+                         const wk_emit_options *o, wk_package *pkg, uint32_t *row,
+                         wk_emit_result *result) {
+  uint32_t unit = wk_package_add_unit(pkg, &(wk_package_unit){.target = t->target->name});
+  wk_arena *a = wk_arena_new();
+  wk_str section = {0}, commands = {0};
+  wk_status s = NULL;
+  for (size_t i = 0; i < n && !s; i++) {
+    program p = {0};
+    wk_package_part made = wk_package_part_of(parts[i].program, parts[i].name, unit, a);
+    s = wk_status_place(compile_part(t, &parts[i], pkg, unit, &p, &commands, result),
+                        parts[i].name);
+    made.code = i;
+    row[i] = wk_package_add_part(pkg, &made);
+    wk_str_addn(&section, (const char *)&p, sizeof p);
+  }
+  wk_str_addn(&section, commands.s, commands.n);
+  wk_package_add_section(pkg, unit, "commands", WICK_ALIGN,
+                         wk_package_keep(pkg, section.s, section.n), section.n);
+  wk_str_free(&section), wk_str_free(&commands);
+  return wk_arena_free(a), s;
+}
+
+static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,
+                     const char **reason) {
+  return !(*reason = refusal(g, n));
+}
+
+static bool claims(const wk_instance *t, const wk_graph *g, const wk_node *n) {
+  return !refusal(g, n);
+}
+
+static bool fuses(const wk_instance *t, const wk_graph *g, const wk_node *n) { return false; }
+
+static wk_status open_machine(const char *spec, wk_instance **out);
+static void close_machine(wk_instance *t) { free(t); }
+
+static const wk_target_setting settings[] = {
+    WK_SCHED_SETTING_PREFETCH, WK_SCHED_SETTING_EFFORT, WK_SCHED_SETTING_WITHOUT, {0}};
+
+static const wk_target target = {
+    .name = "pixel", .doc = "bf16 images, row by row", .settings = settings, .takes_graph = true,
+    .open = open_machine, .close = close_machine, .claims = claims, .fuses = fuses,
+    .supports = supports, .compile = compile};
+
+static wk_status open_machine(const char *spec, wk_instance **out) {
+  wk_sched_instance *t = wk_xcalloc(1, sizeof *t);
+  *t = (wk_sched_instance){{&target, NULL, true}, {.prefetch = WK_PREFETCH_AUTO, .effort = 1}};
+  return *out = &t->base, NULL;
+}
+
+WK_TARGET_PLUGIN(target)
