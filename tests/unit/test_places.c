@@ -144,7 +144,7 @@ typedef struct {
 } bytes;
 
 /* Regions that touch and that do not, with and without bytes; stores into some of them. */
-static wk_stream *regions(wk_rng *r, const wk_machine *m, bytes *b, wk_shadow *written) {
+static wk_stream *regions(wk_rng *r, const wk_machine *m, bytes *b, wk_sched_shadow *written) {
   wk_stream *s = wk_stream_new(m, "");
   wk_image *region;
   for (int i = 0; i < MEMORY; i++) b->memory[i] = -1;
@@ -160,13 +160,13 @@ static wk_stream *regions(wk_rng *r, const wk_machine *m, bytes *b, wk_shadow *w
     }
     at += size + (draw(r, 0, 1) ? draw(r, 1, 200) : 0);
   }
-  wk_shadow_begin(written, UINT64_C(1) << 32);
+  wk_sched_shadow_begin(written, UINT64_C(1) << 32);
   for (int64_t n = draw(r, 0, 3); n > 0; n--) {
     int64_t from = draw(r, 0, MEMORY - 60), size = draw(r, 1, 60);
-    wk_shadow_note(written, (uint64_t)from, (uint64_t)size);
+    wk_sched_shadow_note(written, (uint64_t)from, (uint64_t)size);
     for (int64_t i = 0; i < size; i++) b->memory[from + i] = -1;
   }
-  wk_shadow_end(written);
+  wk_sched_shadow_end(written);
   return s;
 }
 
@@ -213,7 +213,7 @@ static void known_bytes(void **state) {
   m.scratchpad = SCRATCHPAD;
   for (uint64_t seed = 1; seed <= 150; seed++) {
     wk_rng r = {seed};
-    wk_shadow written = {0};
+    wk_sched_shadow written = {0};
     wk_stream *s = regions(&r, &m, &b, &written);
     wk_constants k = wk_constants_new(s, &m, &written);
     for (int i = 0; i < SCRATCHPAD; i++) b.scratchpad[i] = -1;
@@ -236,7 +236,7 @@ static void known_bytes(void **state) {
         fail_msg("seed %d: byte %d is %d, not %d", (int)seed, i, got, b.scratchpad[i]);
     }
     wk_constants_free(&k);
-    wk_shadow_free(&written);
+    wk_sched_shadow_free(&written);
     wk_stream_free(s);
   }
   assert_true(known > 20000 && claimed > known / 2);
@@ -259,16 +259,16 @@ static void edges_of_regions(void **state) {
     wk_stream *s = wk_stream_new(&m, "");
     wk_image *region;
     uint8_t *data, got[64];
-    wk_shadow written = {0};
+    wk_sched_shadow written = {0};
     assert_null(wk_stream_region(s, "a", 100, 50, &region));
     assert_null(wk_region_fill(region, &data));
     for (int k = 0; k < 50; k++) data[k] = (uint8_t)(k + 1);
     assert_null(wk_stream_region(s, "b", 150, 50, &region)); /* nothing is known of it */
     assert_null(wk_stream_region(s, "c", 200, 10, &region));
     assert_null(wk_region_fill(region, &data));
-    wk_shadow_begin(&written, 1 << 20);
-    if (cases[i].written >= 0) wk_shadow_note(&written, (uint64_t)cases[i].written, 4);
-    wk_shadow_end(&written);
+    wk_sched_shadow_begin(&written, 1 << 20);
+    if (cases[i].written >= 0) wk_sched_shadow_note(&written, (uint64_t)cases[i].written, 4);
+    wk_sched_shadow_end(&written);
     wk_constants k = wk_constants_new(s, &m, &written);
     wk_isa_command c = wk_isa_command_default(&m, WK_CMD_LD);
     c.v[WK_LD_dram] = cases[i].dram, c.v[WK_LD_spm] = 64;
@@ -282,7 +282,7 @@ static void edges_of_regions(void **state) {
     wk_constants_forget(&k, 64, 1);
     assert_false(wk_constants_read(&k, 64, 1, got));
     wk_constants_free(&k);
-    wk_shadow_free(&written);
+    wk_sched_shadow_free(&written);
     wk_stream_free(s);
   }
 }

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-wk_constants wk_constants_new(const wk_stream *s, const wk_machine *m, const wk_shadow *written) {
+wk_constants wk_constants_new(const wk_stream *s, const wk_machine *m,
+                              const wk_sched_shadow *written) {
   size_t n = (size_t)m->scratchpad;
   return (wk_constants){s, written, wk_xcalloc(n, 1), wk_xcalloc(n, sizeof(bool))};
 }
@@ -25,7 +26,7 @@ static const wk_image *image_of(const wk_constants *k, uint64_t from, uint64_t l
     if (from < x->address || from - x->address > x->size ||
         length > x->size - (from - x->address))
       continue;
-    return x->data && !wk_shadow_has_any(k->written, from, length) ? x : NULL;
+    return x->data && !wk_sched_shadow_has_any(k->written, from, length) ? x : NULL;
   }
   return NULL;
 }

@@ -4,17 +4,18 @@
 #ifndef WICK_ACCEL_CONSTANTS_H
 #define WICK_ACCEL_CONSTANTS_H
 
-#include "targets/accel/check/shadow.h"
+#include "compiler/stream/shadow.h"
 #include "targets/accel/isa/stream.h"
 
 typedef struct {
   const wk_stream *s;
-  const wk_shadow *written; /* memory that some command writes */
+  const wk_sched_shadow *written; /* memory that some command writes */
   uint8_t *bytes;           /* of the scratchpad */
   bool *is_known;           /* each of them */
 } wk_constants;
 
-wk_constants wk_constants_new(const wk_stream *s, const wk_machine *m, const wk_shadow *written);
+wk_constants wk_constants_new(const wk_stream *s, const wk_machine *m,
+                              const wk_sched_shadow *written);
 void wk_constants_free(wk_constants *k);
 /* A command writes these bytes of the scratchpad. */
 void wk_constants_forget(wk_constants *k, uint64_t from, uint64_t length);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "targets/accel/check/shadow.h"
+#include "targets/accel/check/shadows.h"
 
 /* Bytes of memory that a load has read, from the first to the last, and some store writes. */
 typedef struct {
@@ -15,7 +15,7 @@ typedef struct {
 typedef struct {
   const wk_isa_command *c;
   wk_flow *out;
-  wk_shadow shadows[WK_SPACE_COUNT];
+  wk_sched_shadow shadows[WK_SPACE_COUNT];
   WK_VEC(reading) readings; /* that no store has overwritten whole */
   WK_VEC(wk_run) runs;         /* of the command looked at */
   uint32_t now;
@@ -23,7 +23,7 @@ typedef struct {
 
 static void add_edge(walk *w, const wk_run *r, uint32_t from, bool is_data) {
   wk_flow *f = w->out;
-  if (from == WK_NOBODY || from == w->now) return;
+  if (from == WK_SCHED_NOBODY || from == w->now) return;
   for (size_t k = f->first[w->now]; k < f->edges.n; k++) {
     const wk_flow_edge *e = &f->edges.data[k];
     if (e->from == from && e->space == r->space && e->is_data == is_data && e->field == r->field)
@@ -33,10 +33,10 @@ static void add_edge(walk *w, const wk_run *r, uint32_t from, bool is_data) {
   wk_vec_push(&f->edges, edge);
 }
 
-static void look_at(walk *w, const wk_run *r, const wk_cell *cell) {
+static void look_at(walk *w, const wk_run *r, const wk_sched_cell *cell) {
   bool reads = r->access == WK_ACCESS_READ;
   if (r->space == WK_SPACE_ACCUMULATOR) {
-    if (cell->writer != WK_NOBODY && wk_drains(&w->c[cell->writer]))
+    if (cell->writer != WK_SCHED_NOBODY && wk_drains(&w->c[cell->writer]))
       add_edge(w, r, cell->writer, reads);
     return;
   }
@@ -69,7 +69,7 @@ static void use_memory(walk *w) {
     if (!end || r->from < whole.from) whole.from = r->from;
     if (r->from + r->length > end) end = r->from + r->length;
     whole.access = r->access, whole.field = r->field;
-    is_written |= wk_shadow_has_any(&w->shadows[WK_SPACE_MEMORY], r->from, r->length);
+    is_written |= wk_sched_shadow_has_any(&w->shadows[WK_SPACE_MEMORY], r->from, r->length);
   }
   whole.length = end - whole.from;
   const reading x = {whole.from, end, w->now};
@@ -82,7 +82,7 @@ static void look(walk *w, const wk_run *r) {
   uint64_t end;
   for (uint64_t a = r->from; a < r->from + r->length; a = end) {
     end = r->from + r->length;
-    const wk_cell *cell = wk_shadow_find(&w->shadows[r->space], a, &end);
+    const wk_sched_cell *cell = wk_sched_shadow_find(&w->shadows[r->space], a, &end);
     if (cell) look_at(w, r, cell);
   }
 }
@@ -93,7 +93,8 @@ static void note(walk *w, const wk_run *r) {
   if (reads && r->space == WK_SPACE_ACCUMULATOR) return;
   for (uint64_t a = r->from; a < r->from + r->length; a = end) {
     end = r->from + r->length;
-    wk_cell *cell = (reads ? wk_shadow_cut : wk_shadow_join)(&w->shadows[r->space], a, &end);
+    wk_sched_shadow *s = &w->shadows[r->space];
+    wk_sched_cell *cell = (reads ? wk_sched_shadow_cut : wk_sched_shadow_join)(s, a, &end);
     if (cell && reads) cell->reader[w->c[w->now].queue] = w->now;
     else if (cell) cell->writer = w->now;
   }
@@ -111,7 +112,7 @@ static void keep_run(void *context, wk_space space, wk_access access, const char
 void wk_flow_of(const wk_machine *m, const wk_isa_command *c, uint32_t n, wk_flow *out) {
   walk w = {.c = c, .out = out};
   *out = (wk_flow){.n = n, .first = wk_xcalloc(n + 1, sizeof *out->first)};
-  wk_shadows_prepare(w.shadows, m, c, sizeof *c, n);
+  wk_shadows_prepare(w.shadows, m, c, n);
   for (w.now = 0; w.now < n; w.now++) {
     w.runs.n = 0;
     wk_footprint(m, &c[w.now], keep_run, &w);
@@ -122,7 +123,7 @@ void wk_flow_of(const wk_machine *m, const wk_isa_command *c, uint32_t n, wk_flo
   }
   wk_vec_free(&w.runs);
   wk_vec_free(&w.readings);
-  for (int i = 0; i < WK_SPACE_COUNT; i++) wk_shadow_free(&w.shadows[i]);
+  wk_shadows_free(w.shadows);
 }
 
 void wk_flow_free(wk_flow *f) {
