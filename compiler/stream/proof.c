@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 typedef wk_sched_proof proof;
-typedef wk_sched_run run;
+typedef wk_sched_bytes run;
 typedef wk_sched_start start;
 typedef wk_sched_cell cell;
 

@@ -40,13 +40,13 @@ typedef struct {
   bool apart;        /* a write that must not lie where the command itself reads */
   const char *field; /* of the command, for messages; or NULL */
   uint64_t from, length;
-} wk_sched_run;
+} wk_sched_bytes;
 
 /* It starts when so many of the first commands of each queue have retired; 0: it does not wait. */
 typedef struct {
   int queue;
   wk_sched_counts waits;
-  const wk_sched_run *runs;
+  const wk_sched_bytes *runs;
   size_t n_runs;
 } wk_sched_proof_command;
 
@@ -65,7 +65,7 @@ typedef struct {
   wk_sched_fault_kind kind;
   uint32_t command;
   int queue;          /* of the command */
-  wk_sched_run run;   /* not of AHEAD */
+  wk_sched_bytes run;   /* not of AHEAD */
   uint64_t address;   /* UNWRITTEN: the first */
   uint32_t other;     /* RACE: the other command, */
   bool other_writes;  /* what it does there, */
@@ -113,18 +113,18 @@ void wk_sched_proof_free(wk_sched_proof *p);
 /* Goes on to the next command, the first at first. False: AHEAD. */
 bool wk_sched_proof_next(wk_sched_proof *p, int queue, const wk_sched_counts waits) WK_MUST_CHECK;
 /* Whether a run of the present command lies within its space. False: OUTSIDE. */
-bool wk_sched_proof_fits(wk_sched_proof *p, const wk_sched_run *r) WK_MUST_CHECK;
+bool wk_sched_proof_fits(wk_sched_proof *p, const wk_sched_bytes *r) WK_MUST_CHECK;
 /* The same, and whether what it conflicts with is over. False: OUTSIDE, RACE, UNWRITTEN. */
-bool wk_sched_proof_look(wk_sched_proof *p, const wk_sched_run *r) WK_MUST_CHECK;
+bool wk_sched_proof_look(wk_sched_proof *p, const wk_sched_bytes *r) WK_MUST_CHECK;
 /* Notes a run, when all of the command's have been looked at, since what it uses itself must not
  * hide earlier uses: first what it reads, then what it writes apart from that. False: OWN. */
-bool wk_sched_proof_note(wk_sched_proof *p, const wk_sched_run *r) WK_MUST_CHECK;
+bool wk_sched_proof_note(wk_sched_proof *p, const wk_sched_bytes *r) WK_MUST_CHECK;
 /* All of these for a whole command. */
 bool wk_sched_proof_take(wk_sched_proof *p, const wk_sched_proof_command *c) WK_MUST_CHECK;
 
 /* For rules of one's own. Whether an earlier command has retired when the present one starts. */
 bool wk_sched_proof_is_over(const wk_sched_proof *p, uint32_t command);
 /* The fault of a run that needs what another command does. */
-void wk_sched_proof_race(wk_sched_proof *p, const wk_sched_run *r, uint32_t other, bool writes);
+void wk_sched_proof_race(wk_sched_proof *p, const wk_sched_bytes *r, uint32_t other, bool writes);
 
 #endif

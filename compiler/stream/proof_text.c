@@ -15,7 +15,7 @@ static void command(const writer *w, uint32_t i, int queue) {
   else wk_str_printf(w->out, "command %" PRIu32 " (on %s)", i, w->on->queues.names[queue]);
 }
 
-static void access(const writer *w, const char *does, const wk_sched_run *r) {
+static void access(const writer *w, const char *does, const wk_sched_bytes *r) {
   wk_str_printf(w->out, "%s %s 0x%" PRIx64 " to 0x%" PRIx64, does, w->on->spaces[r->space].name,
                 r->from, r->from + r->length - 1);
 }

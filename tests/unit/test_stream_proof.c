@@ -24,7 +24,7 @@ typedef struct {
   wk_sched_space space;
   wk_sched_hardware on;
   wk_sched_proof_command c[MOST];
-  wk_sched_run runs[MOST][RUNS];
+  wk_sched_bytes runs[MOST][RUNS];
   uint32_t n;
 } stream;
 
@@ -39,11 +39,11 @@ static void add(stream *s, int queue, uint32_t load, uint32_t work, uint32_t sav
   s->n++;
 }
 
-static wk_sched_run *use(stream *s, bool writes, const char *field, uint64_t from,
+static wk_sched_bytes *use(stream *s, bool writes, const char *field, uint64_t from,
                          uint64_t length) {
   wk_sched_proof_command *c = &s->c[s->n - 1];
-  wk_sched_run *r = &s->runs[s->n - 1][c->n_runs++];
-  *r = (wk_sched_run){.writes = writes, .field = field, .from = from, .length = length};
+  wk_sched_bytes *r = &s->runs[s->n - 1][c->n_runs++];
+  *r = (wk_sched_bytes){.writes = writes, .field = field, .from = from, .length = length};
   return r;
 }
 
@@ -178,7 +178,7 @@ static void test_outside(void **state) {
   s.runs[0][0].length = 2;
   s.runs[0][0].field = NULL;
   expect(&s, "command 0 (on load): uses bytes 0x7 to 0x8; there are 0x8");
-  s.runs[0][0] = (wk_sched_run){.writes = true, .from = 1, .length = UINT64_MAX};
+  s.runs[0][0] = (wk_sched_bytes){.writes = true, .from = 1, .length = UINT64_MAX};
   expect(&s, "command 0 (on load): uses bytes 0x1 to 0xffffffffffffffff; there are 0x8");
 }
 
@@ -231,7 +231,7 @@ typedef struct {
   bool seen[MOMENTS];
 } oracle;
 
-static bool meet(const wk_sched_run *a, const wk_sched_run *b) {
+static bool meet(const wk_sched_bytes *a, const wk_sched_bytes *b) {
   uint64_t from = a->from > b->from ? a->from : b->from;
   return from < a->from + a->length && from < b->from + b->length;
 }
@@ -311,22 +311,22 @@ static bool is_ahead(const stream *s, uint32_t i) {
 }
 
 static bool is_written_before(const stream *s, uint32_t i, uint64_t address) {
-  const wk_sched_run byte = {.from = address, .length = 1};
+  const wk_sched_bytes byte = {.from = address, .length = 1};
   for (uint32_t k = 0; k < i; k++)
     for (size_t r = 0; r < s->c[k].n_runs; r++)
       if (s->c[k].runs[r].writes && meet(&s->c[k].runs[r], &byte)) return true;
   return false;
 }
 
-static bool is_outside(const wk_sched_run *r) { return r->length && r->from + r->length > BYTES; }
+static bool is_outside(const wk_sched_bytes *r) { return r->length && r->from + r->length > BYTES; }
 
-static bool reads_unwritten(const stream *s, uint32_t i, const wk_sched_run *r) {
+static bool reads_unwritten(const stream *s, uint32_t i, const wk_sched_bytes *r) {
   for (uint64_t a = r->from; a < r->from + r->length; a++)
     if (!s->space.has_content && !r->writes && !is_written_before(s, i, a)) return true;
   return false;
 }
 
-static bool is_own_input(const wk_sched_proof_command *c, const wk_sched_run *r) {
+static bool is_own_input(const wk_sched_proof_command *c, const wk_sched_bytes *r) {
   for (size_t k = 0; k < c->n_runs; k++)
     if (r->apart && !c->runs[k].writes && meet(r, &c->runs[k])) return true;
   return false;
@@ -337,13 +337,13 @@ static bool is_faulty(const oracle *o, uint32_t i) {
   for (uint32_t k = 0; k < i; k++)
     if (o->races[i][k]) return true;
   for (size_t k = 0; k < c->n_runs; k++) {
-    const wk_sched_run *r = &c->runs[k];
+    const wk_sched_bytes *r = &c->runs[k];
     if (is_outside(r) || reads_unwritten(o->s, i, r) || is_own_input(c, r)) return true;
   }
   return is_ahead(o->s, i);
 }
 
-static bool does(const wk_sched_proof_command *c, const wk_sched_run *run, bool writes) {
+static bool does(const wk_sched_proof_command *c, const wk_sched_bytes *run, bool writes) {
   for (size_t k = 0; k < c->n_runs; k++)
     if (c->runs[k].writes == writes && meet(run, &c->runs[k])) return true;
   return false;
@@ -387,7 +387,7 @@ static void draw_command(stream *s, wk_rng *r) {
   add(s, (int)draw(r, 0, QUEUES - 1), waits[LOAD], waits[WORK], waits[SAVE]);
   for (uint32_t runs = draw(r, 0, RUNS); runs; runs--) {
     uint64_t length = draw(r, 0, 3), from = draw(r, 0, (int64_t)(BYTES - length));
-    wk_sched_run *x = use(s, i < 2 || draw(r, 0, 1), NULL, from + !draw(r, 0, 60), length);
+    wk_sched_bytes *x = use(s, i < 2 || draw(r, 0, 1), NULL, from + !draw(r, 0, 60), length);
     x->apart = x->writes && !draw(r, 0, 5);
   }
 }

@@ -24,7 +24,7 @@ typedef struct {
   wk_sched_hardware hardware;
   wk_sched_shadow shadows[WK_SPACE_COUNT];
   wk_sched_proof proof;
-  WK_VEC(wk_sched_run) runs; /* of the command looked at */
+  WK_VEC(wk_sched_bytes) runs; /* of the command looked at */
   uint64_t mark_bytes;       /* of the mark area */
   wk_constants constants;
   uint32_t now;              /* the command looked at */
@@ -83,7 +83,7 @@ static int64_t channels(const wk_isa_command *c) {
 }
 
 /* The sums of ex are added in stream order; only a drain has to be waited for, and ends them. */
-static void look_at_sums(checker *k, const wk_sched_run *r) {
+static void look_at_sums(checker *k, const wk_sched_bytes *r) {
   int64_t wanted = channels(&k->commands[k->now]);
   uint64_t end;
   for (uint64_t a = r->from; a < r->from + r->length && !k->status; a = end) {
@@ -109,7 +109,7 @@ static bool overlaps(uint64_t a, uint64_t a_length, uint64_t b, uint64_t b_lengt
 }
 
 /* The stream itself is only read; rows of the mark area belong to MARK. */
-static void check_memory(checker *k, const wk_sched_run *r) {
+static void check_memory(checker *k, const wk_sched_bytes *r) {
   uint64_t stream = (uint64_t)k->s->n * WK_COMMAND_BYTES, last = r->from + r->length - 1;
   if (r->writes && overlaps(r->from, r->length, k->s->address, stream))
     refuse(k, r->field, "writes memory bytes 0x%" PRIx64 " to 0x%" PRIx64
@@ -151,7 +151,7 @@ static bool is_replaced_residual(const checker *k, const char *field) {
 #undef IS_REPLACED
 }
 
-static void look_at(checker *k, const wk_sched_run *r) {
+static void look_at(checker *k, const wk_sched_bytes *r) {
   bool fits = wk_sched_proof_fits(&k->proof, r);
   if (fits && r->space == WK_SPACE_MEMORY) check_memory(k, r);
   if (k->status) return;
@@ -160,7 +160,7 @@ static void look_at(checker *k, const wk_sched_run *r) {
 }
 
 /* Who adds to sums does not read them: the queue keeps their order. */
-static void note(checker *k, const wk_sched_run *r) {
+static void note(checker *k, const wk_sched_bytes *r) {
   if (is_replaced_residual(k, r->field) || (r->space == WK_SPACE_ACCUMULATOR && !r->writes)) return;
   if (r->space == WK_SPACE_SCRATCHPAD && r->writes)
     wk_constants_forget(&k->constants, r->from, r->length);
@@ -175,7 +175,7 @@ static void keep_run(void *context, wk_space space, wk_access access, const char
   const wk_isa_command *c = &k->commands[k->now];
   bool writes = access == WK_ACCESS_WRITE;
   bool apart = writes && (c->queue == WK_QUEUE_ex || c->opcode == WK_CMD_POOL);
-  const wk_sched_run r = {(int)space, writes, apart, field, from, length};
+  const wk_sched_bytes r = {(int)space, writes, apart, field, from, length};
   if (length) wk_vec_push(&k->runs, r);
 }
 
