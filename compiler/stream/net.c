@@ -1,6 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/stream/net.h"
 
+#include <string.h>
+
+/* Room for one more: twice as much where n is a power of two. */
+static void *grow(wk_arena *a, void *data, size_t n, size_t size) {
+  if (n & (n - 1)) return data;
+  void *more = wk_arena_alloc(a, (n ? 2 * n : 1) * size);
+  if (n) memcpy(more, data, n * size);
+  return more;
+}
+
+int wk_sched_add_tensor(wk_sched_net *net, const wk_sched_tensor *t) {
+  net->tensors = grow(net->arena, net->tensors, net->n_tensors, sizeof *t);
+  net->tensors[net->n_tensors] = *t;
+  return (int)net->n_tensors++;
+}
+
+int wk_sched_add_op(wk_sched_net *net, const wk_sched_op *op) {
+  net->layers = grow(net->arena, net->layers, net->n_layers, sizeof *net->layers);
+  net->layers[net->n_layers] = op->name;
+  net->ops = grow(net->arena, net->ops, net->n_ops, sizeof *op);
+  net->ops[net->n_ops] = *op;
+  net->ops[net->n_ops].layer = (uint32_t)net->n_layers++;
+  return (int)net->n_ops++;
+}
+
 void wk_sched_rows_of(const wk_sched_tensor *t, const wk_sched_view *x, int64_t y0, int64_t y1,
                       int64_t rows[2]) {
   rows[0] = 0, rows[1] = t->rows;

@@ -19,7 +19,8 @@ typedef enum {
 typedef struct {
   int64_t bytes, planes, rows, row;
   wk_sched_home home;
-  int64_t at;     /* of WORK: its address there, once it is placed */
+  int64_t at;     /* of WORK: its address there, once it is placed; else the machine's own */
+  int port;       /* of IO: which one; the machine's own */
   bool is_shaped; /* the machine's own function loads it, otherwise than it lies in memory */
 } wk_sched_tensor;
 
@@ -51,6 +52,7 @@ typedef struct {
                           otherwise all of them at once, with those of the first */
   bool loads_itself;   /* pieces are computed by what loads their constants in parts */
   int64_t plane;       /* >= 0: piece i computes plane plane + i of the result, whole; -1: not so */
+  const void *own;     /* what the machine knows of it */
 } wk_sched_op;
 
 typedef struct {
@@ -59,11 +61,16 @@ typedef struct {
   wk_arena *arena;     /* for texts of errors */
   wk_sched_tensor *tensors;
   size_t n_tensors;
-  const wk_sched_op *ops;
+  wk_sched_op *ops;
   size_t n_ops;
-  const char *const *layers; /* their names */
+  const char **layers; /* their names */
   size_t n_layers;
 } wk_sched_net;
+
+/* For nets that are made one by one: arrays grow in the net's arena. Each returns the number. */
+int wk_sched_add_tensor(wk_sched_net *net, const wk_sched_tensor *t);
+/* The operator is a layer of its own, of its name. */
+int wk_sched_add_op(wk_sched_net *net, const wk_sched_op *op);
 
 /* Rows of the tensor that rows [y0, y1) of the view are. */
 void wk_sched_rows_of(const wk_sched_tensor *t, const wk_sched_view *x, int64_t y0, int64_t y1,
