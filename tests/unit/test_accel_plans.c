@@ -99,12 +99,15 @@ static void the_same_is_kept(void **state) {
   open(&s);
   plan(&s, &s.large, &large);
   assert_true(is_kept(&s, &large));
-  /* names, layers and counts of multiplications are nothing that a search reads */
+  /* names, layers, counts of multiplications and which of the edges a tensor is are nothing that a
+   * search reads */
   s.net.ops.data[0].name = "other";
   s.net.ops.data[1].layer++;
   s.net.ops.data[0].macs++;
   s.net.ops.data[0].consts = NULL;
   s.net.tensors.data[0].name = "other";
+  assert_true(s.net.tensors.data[0].segment >= WK_SEGMENT_IO);
+  s.net.tensors.data[0].segment++;
   assert_true(is_kept(&s, &large));
   /* serial is auto but for its waits; for who wants to see candidates it is searched again */
   s.o.prefetch = WK_PREFETCH_SERIAL;
@@ -168,7 +171,9 @@ static void make_change(subject *s, change what, size_t i) {
     case FN: op->fn ^= 1; break;
     case PIECE_0: pieces[0].width--; break;
     case PIECE_1: pieces[1].width--; break;
-    case SEGMENT: t->segment++; break;
+    case SEGMENT: /* const, work, io: another of the three */
+      t->segment = t->segment < WK_SEGMENT_IO ? t->segment + 1 : WK_SEGMENT_WORK;
+      break;
     case BYTES: t->bytes += t->row; break;
     case CHANGES: break;
   }
