@@ -46,7 +46,7 @@ helps() {
 cp "$root/scripts/install" tree/scripts/real_install
 cp "$root/scripts/build" tree/scripts/real_build
 for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise,timeline} \
-  scripts/{fuzz,coverage} bench/{setup,coverage,same_code,opencl} tools/{mutants,unused} \
+  scripts/{fuzz,coverage} bench/{setup,coverage,same_code,opencl} tools/{mutants,unused,draw_folders} \
   bench/accel_{ablation,causes,speed,peak} \
   $(cd tree && ls bench/*.py tests/make/*.py tools/*.py |
     grep -vE '/(cli|peers|runtime|caffe2_net).py$'); do
@@ -215,10 +215,13 @@ for expression in beta '('; do
     bad "test -R $expression: $out"
 done
 
+tells 'build, no target' 2 '^scripts/build: --only needs a target$' tree/scripts/real_build --only
 # Standard input closed, output into a file: no escape sequences; every suggestion runs.
+rm -f trace
 if (cd / && env TERM=xterm "$tmp/tree/scripts/demo" ds_cnn) >demo.log 2>&1 <&-; then good; else
   bad "demo: $(tail -5 demo.log)"
 fi
+[[ $(cat trace) == $'install\nbuild --only wick' ]] && good || bad "the demo runs $(cat trace)"
 grep -q $'\e' demo.log && bad 'demo: escape sequences in a file' || good
 sed -n '/^== What next/,$p' demo.log | sed -n 's/^    //p' >suggested
 [[ $(wc -l <suggested) -ge 5 ]] && good || bad "demo suggests $(cat suggested)"
