@@ -228,6 +228,9 @@ foreach(page "ops:ops --markdown" "caffe2-ops:ops --caffe2 --markdown" "isa:isa 
                    ${CMAKE_SOURCE_DIR}/docs/${name}.md)
 endforeach()
 
+# The picture of the folders is that of the #includes.
+add_test(NAME docs/folders COMMAND ${CMAKE_SOURCE_DIR}/tools/draw_folders --check)
+
 # The command line: every tests/cli/*.sh is one script of checks.
 file(GLOB cli_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cli/*.sh)
 foreach(script ${cli_tests})
