@@ -122,12 +122,10 @@ def check_counters(page, stream):
 def main():
     examples = ROOT / "examples/accel/README.md"
     double = ROOT / "examples/accel/2-double-buffer.s"
-    for page in (ROOT / "README.md", examples):
-        check_tables(page)
-    check_blocks(ROOT / "README.md")
-    for page in (ROOT / "README.md", examples):
-        check_text(page, double)
-        check_counters(page, double)
+    check_tables(examples)
+    check_blocks(examples)
+    check_text(examples, double)
+    check_counters(examples, double)
     check_compared(ROOT / "docs/own-rtl.md")
     with tempfile.TemporaryDirectory() as folder:
         check_drawing(examples, pathlib.Path(folder))

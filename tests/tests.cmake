@@ -177,9 +177,10 @@ if(NOT WICK_SANITIZE)
   add_test(NAME lint/rtl COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/rtl $<TARGET_FILE:wick>)
 endif()
 
-# The link lines in the README, which are for libraries without sanitizers.
+# The link lines of docs/programs.md, which are for libraries without sanitizers.
 if(NOT WICK_SANITIZE)
-  add_test(NAME bundle/readme COMMAND ${CMAKE_SOURCE_DIR}/tests/bundle/readme ${CMAKE_BINARY_DIR})
+  add_test(NAME bundle/programs
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/bundle/programs ${CMAKE_BINARY_DIR})
 endif()
 
 # Real models through the command.

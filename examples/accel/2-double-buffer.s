@@ -11,7 +11,7 @@
 ; The catch: x2 can only start when c0 has ended, for it needs c0's buffer, and it has to be there
 ; when c1 ends. That is one compute, 672 cycles, for the latency, the load, and the store that comes
 ; in between. With a latency of 250 cycles that is enough, with 500 just not, with 1000 far from it;
-; with 100 the data of x2 comes in the middle of y0, which then is late (see the project's README).
+; with 100 the data of x2 comes in the middle of y0, which then is late (see README.md).
 .machine base
 .define TILES  112
 .define PIXELS 28                    ; of a tile

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The figures of README.md, examples and docs that come from the RTL.
+# The figures of examples/accel and docs that come from the RTL.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 source "$(dirname "$0")/lib.bash" "$@"
 if ! command -v verilator >/dev/null; then finish; fi

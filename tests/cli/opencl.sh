@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The commands of README.md and docs/opencl.md for OpenCL devices, on the first one that there is.
+# The commands of docs/opencl.md for OpenCL devices, on the first one that there is.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 source "$root/tests/cli/lib.bash" "$@"
 net=$root/tests/nets/int8/residual_qlinear/model.onnx
