@@ -103,7 +103,7 @@ void wk_what_ifs_of(const wk_sim_shown *x, wk_what_if out[WK_WHAT_IFS]) {
   close_experiment(&e);
 }
 
-const wk_what_if *wk_what_if_without(const wk_what_if list[WK_WHAT_IFS], wk_cause cause) {
+const wk_what_if *wk_what_if_without(const wk_what_if list[WK_WHAT_IFS], wk_sched_cause cause) {
   for (int i = 0; i < WK_WHAT_IFS; i++)
     if (wk_what_if_infos[i].cause == cause) return &list[i];
   return NULL;
@@ -117,4 +117,4 @@ void wk_sim_why_of(const wk_sim_shown *x, bool what_if, wk_sim_why *out) {
   if (what_if) wk_what_ifs_of(x, out->what_if);
 }
 
-void wk_sim_why_free(wk_sim_why *w) { wk_causes_free(&w->causes); }
+void wk_sim_why_free(wk_sim_why *w) { wk_sched_causes_free(&w->causes); }

@@ -105,23 +105,23 @@ static void retire(walk *w, uint32_t i) {
 
 /* The next of a queue that keeps its order, if it may start now; NOBODY. */
 static uint32_t head_of(const walk *w, int q) {
-  if (w->head[q] == w->size[q] || w->free_at[q] > w->now) return WK_SIM_NOBODY;
+  if (w->head[q] == w->size[q] || w->free_at[q] > w->now) return WK_SCHED_NOBODY;
   uint32_t i = w->queues[q][w->head[q]];
-  return w->missing[i] ? WK_SIM_NOBODY : i;
+  return w->missing[i] ? WK_SCHED_NOBODY : i;
 }
 
 static bool start_transfer(walk *w) {
   uint32_t store = head_of(w, WK_QUEUE_st);
   if (w->memory > w->now) return false;
   if (w->ready.n && w->ready.data[0].command < store) start(w, pop(&w->ready).command);
-  else if (store != WK_SIM_NOBODY) start(w, store);
+  else if (store != WK_SCHED_NOBODY) start(w, store);
   else return false;
   return true;
 }
 
 static void start_all(walk *w) {
   for (int q = 0; q < WK_QUEUE_st; q++)
-    for (uint32_t i; (i = head_of(w, q)) != WK_SIM_NOBODY;) start(w, i);
+    for (uint32_t i; (i = head_of(w, q)) != WK_SCHED_NOBODY;) start(w, i);
   while (start_transfer(w)) continue;
 }
 

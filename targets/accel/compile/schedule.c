@@ -238,10 +238,12 @@ static void emit(scheduling *x, wk_accel_prefetch mode) {
     issued[s->c.queue]++;
     wk_vec_push(&x->out->commands, c);
     wk_isa_bound bound = wk_isa_bound_of(x->net->machine, &c, &words);
-    const wk_accel_span span = {.start = (uint64_t)x->times.start[x->order[i]],
+    const wk_sched_span span = {.start = (uint64_t)x->times.start[x->order[i]],
                                 .retire = (uint64_t)x->times.retire[x->order[i]],
-                                .operator = c.operator, .queue = (uint8_t)c.queue,
-                                .opcode = (uint8_t)c.opcode, .array = (uint64_t)bound.array};
+                                .released_by = WK_SCHED_NOBODY, .operator = c.operator,
+                                .queue = (uint8_t)c.queue, .opcode = (uint8_t)c.opcode,
+                                .kind = (uint8_t)wk_isa_kind_of(c.opcode),
+                                .array = (uint64_t)bound.array, .drain = (uint64_t)bound.drain};
     wk_vec_push(&x->out->spans, span);
     int segment = s->tensor < 0 ? WK_SEGMENT_NONE : x->net->tensors.data[s->tensor].segment;
     wk_vec_push(&x->out->segments, (uint8_t)segment);

@@ -6,7 +6,7 @@
 #include "targets/accel/compile/plan.h"
 #include "targets/accel/compile/prefetch.h"
 #include "targets/accel/compile/sums.h"
-#include "targets/accel/isa/charge.h"
+#include "targets/accel/isa/queues.h"
 #include "targets/accel/isa/stream.h"
 
 /* The schedule model: queues, bursts and bandwidth as events, from step to step, without data and
@@ -33,7 +33,7 @@ typedef struct {
   WK_VEC(wk_isa_command) commands;
   WK_VEC(uint8_t) segments;
   WK_VEC(uint32_t) results;
-  WK_VEC(wk_accel_span) spans; /* when the model has them run; END has none */
+  WK_VEC(wk_sched_span) spans; /* when the model has them run; END has none */
   int64_t work_bytes, cycles;
 } wk_accel_stream;
 wk_status wk_accel_schedule(wk_accel_net *net, wk_accel_steps *s, wk_accel_prefetch mode,
