@@ -103,8 +103,7 @@ static void walk(space *s, const wk_sim_shown *x) {
   size_t n = 0;
   for (uint32_t i = 0; i < x->run->n; i++) {
     const wk_sched_span *span = &x->run->spans[i];
-    if (span->start != WK_SCHED_NEVER && span->retire != WK_SCHED_NEVER)
-      order[n++] = (started){span->start, i};
+    if (wk_sched_has_run(span)) order[n++] = (started){span->start, i};
   }
   qsort(order, n, sizeof *order, by_start);
   for (size_t k = 0; k < n; k++) add_command(s, x, order[k].index);

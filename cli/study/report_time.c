@@ -44,7 +44,7 @@ static const char *const column_names[COLUMNS] = {"queues", "opcodes", "operator
 
 static void add_command(wk_str c[COLUMNS], const wk_sim_run *r, uint32_t i, uint64_t *before) {
   const wk_sched_span *s = &r->spans[i];
-  bool has_run = s->start != WK_SCHED_NEVER && s->retire != WK_SCHED_NEVER;
+  bool has_run = wk_sched_has_run(s);
   wk_str_printf(&c[QUEUES], "%d ", s->queue);
   wk_str_printf(&c[COMMANDS], "%d ", s->opcode);
   wk_str_printf(&c[OPERATORS], "%d ", s->operator);

@@ -19,7 +19,7 @@ static lanes assign_lanes(const wk_sim_run *r) {
   for (uint32_t i = 0; i < r->n; i++) {
     const wk_sched_span *span = &r->spans[i];
     int lane = 0, q = span->queue;
-    if (span->start == WK_SCHED_NEVER || span->retire == WK_SCHED_NEVER) continue;
+    if (!wk_sched_has_run(span)) continue;
     while (lane < LANES - 1 && ends[q][lane] > span->start) lane++;
     ends[q][lane] = span->retire;
     l.of[i] = (uint8_t)lane;
@@ -105,7 +105,7 @@ void wk_sim_trace_add(const wk_sim_trace *t, const wk_sim_shown *x) {
   add_tracks(t, x, &l);
   for (uint32_t i = 0; i < x->run->n; i++) {
     const wk_sched_span *span = &x->run->spans[i];
-    if (span->start == WK_SCHED_NEVER || span->retire == WK_SCHED_NEVER) continue;
+    if (!wk_sched_has_run(span)) continue;
     add_span(t, x, &l, i);
     add_flow(t, x, &l, i);
   }

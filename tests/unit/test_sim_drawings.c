@@ -52,7 +52,7 @@ static int next_of(const wk_sim_run *r, int last) {
   int best = -1;
   for (int i = 0; i < (int)r->n; i++) {
     const wk_sched_span *x = &r->spans[i];
-    if (x->start == WK_SCHED_NEVER || x->retire == WK_SCHED_NEVER) continue;
+    if (!wk_sched_has_run(x)) continue;
     if (last >= 0 && (x->start < r->spans[last].start ||
                       (x->start == r->spans[last].start && i <= last)))
       continue;

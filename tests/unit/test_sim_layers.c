@@ -61,8 +61,7 @@ static const timeline timelines[] = {
     {"copies alone", {LD(5, 20, 2), ST(25, 40, 3)}, 44, {0, 0, 20, 24}, {0}, {0, 0, 15, 15}},
     {"of no layer", {EX(0, 10, 0), EX(10, 30, 3)}, 30, {10, 0, 0, 20}, {0}, {0}},
     {"what never ran", {EX(0, 10, 1), EX(WK_SCHED_NEVER, WK_SCHED_NEVER, 2)}, 20,
-     {0, 20, 0, 0}, {0},
-     {0}},
+     {0, 20, 0, 0}, {0}, {0}},
 };
 
 static void check_timeline(const timeline *t, const wk_stream *s) {
@@ -144,7 +143,7 @@ static void bounds_are_of_what_is_scarce(void **state) {
   const wk_accel_unit unit = {.machine = s->machine, .layers = layers};
   const wk_sim_part part = {"part", 0, &unit, &row};
   wk_sched_span span = {.start = 0, .retire = 200, .queue = WK_QUEUE_ex, .opcode = WK_CMD_CONV,
-                      .operator = 1};
+                        .operator = 1};
   wk_sim_run run = {.result.cycles = 200, .spans = &span, .n = 1};
   const wk_sim_shown x = {s, &s->machine, &run, &wk_sim_timing, &part, NULL};
   wk_sim_layers l = wk_sim_layers_of(&x);
