@@ -33,7 +33,7 @@ static void print_largest(FILE *f, const wk_sim_shown *x, const wk_sched_causes 
 
 /* Cycles that a run without the cause would win; "-": nobody has tried. */
 static wk_text24 won_without(const wk_sim_shown *x, const wk_sim_why *w, wk_sched_cause cause) {
-  const wk_what_if *without = w->has_what_if ? wk_what_if_without(w->what_if, cause) : NULL;
+  const wk_sched_what_if *without = w->has_what_if ? wk_what_if_without(w->what_if, cause) : NULL;
   if (!without) return (wk_text24){"-"};
   return wk_sim_grouped(x->run->result.cycles - without->cycles);
 }
@@ -61,7 +61,8 @@ static void print_causes(FILE *f, const wk_sim_shown *x, const wk_sim_why *w) {
   wk_arena_free(a);
 }
 
-static void print_what_ifs(FILE *f, const wk_sim_shown *x, const wk_what_if list[WK_WHAT_IFS]) {
+static void print_what_ifs(FILE *f, const wk_sim_shown *x,
+                           const wk_sched_what_if list[WK_WHAT_IFS]) {
   uint64_t now = x->run->result.cycles;
   wk_table t = {0};
   wk_table_row(&t, "\nwhat if\tcycles\twon\twon %%\t");

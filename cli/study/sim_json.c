@@ -137,7 +137,7 @@ static void add_causes(json_t *o, const wk_sim_shown *x, const wk_sched_causes *
   json_object_set_new(o, "causes_of_layers", list);
 }
 
-static void add_what_ifs(json_t *o, const wk_what_if list[WK_WHAT_IFS]) {
+static void add_what_ifs(json_t *o, const wk_sched_what_if list[WK_WHAT_IFS]) {
   json_t *all = json_object();
   for (int i = 0; i < WK_WHAT_IFS; i++)
     json_object_set_new(all, list[i].name, number(list[i].cycles));

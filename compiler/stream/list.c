@@ -17,7 +17,8 @@ typedef struct {
   uint32_t *first, *needed; /* who needs command i: needed[first[i] .. first[i + 1] - 1] */
   uint32_t *queues[WK_SCHED_QUEUES], size[WK_SCHED_QUEUES], head[WK_SCHED_QUEUES];
   uint64_t free_at[WK_SCHED_QUEUES], memory, now, end;
-  heap ready, running; /* those without order by number, commands by retirement */
+  heap ready[WK_SCHED_QUEUES]; /* of queues without order: commands that miss nothing, by number */
+  heap running;                /* by retirement */
   event *started;
   uint32_t n_started;
 } walk;
@@ -64,12 +65,14 @@ static void start(walk *w, uint32_t i) {
   uint64_t end = w->now + x->time[i].busy;
   if (x->moves[i]) w->memory = end;
   if (is_ordered(x, queue)) w->free_at[queue] = end, w->head[queue]++;
+  if (wk_sched_in(x->serial, queue)) w->free_at[queue] = end + x->time[i].delay;
   w->started[w->n_started++] = (event){w->now, i};
   push(&w->running, (event){end + x->time[i].delay, i});
 }
 
 static void become_ready(walk *w, uint32_t i) {
-  if (!is_ordered(w->x, w->x->queue[i])) push(&w->ready, (event){0, i});
+  int queue = w->x->queue[i];
+  if (!is_ordered(w->x, queue)) push(&w->ready[queue], (event){0, i});
 }
 
 static void retire(walk *w, uint32_t i) {
@@ -78,23 +81,24 @@ static void retire(walk *w, uint32_t i) {
     if (!--w->missing[w->needed[k]]) become_ready(w, w->needed[k]);
 }
 
-/* The next of a queue that keeps its order, if it may start now; NOBODY. */
+/* The next of a queue, if it may start now; NOBODY. */
 static uint32_t head_of(const walk *w, int q) {
-  if (w->head[q] == w->size[q] || w->free_at[q] > w->now) return NOBODY;
+  if (w->free_at[q] > w->now) return NOBODY;
+  if (w->ready[q].n) return w->ready[q].data[0].command;
+  if (w->head[q] == w->size[q]) return NOBODY;
   uint32_t i = w->queues[q][w->head[q]];
   return w->missing[i] ? NOBODY : i;
 }
 
 static bool start_transfer(walk *w) {
-  uint32_t next = w->ready.n ? w->ready.data[0].command : NOBODY;
-  bool is_head = false;
+  uint32_t next = NOBODY;
   if (w->memory > w->now) return false;
   for (int q = 0; q < WK_SCHED_QUEUES; q++) {
     uint32_t head = wk_sched_in(w->x->computes, q) ? NOBODY : head_of(w, q);
-    if (head < next) next = head, is_head = true;
+    if (head < next) next = head;
   }
   if (next == NOBODY) return false;
-  if (!is_head) pop(&w->ready);
+  if (w->ready[w->x->queue[next]].n) pop(&w->ready[w->x->queue[next]]);
   start(w, next);
   return true;
 }
@@ -170,7 +174,7 @@ uint32_t wk_sched_list_order(const wk_sched_list *x, uint32_t *order, uint64_t *
   if (w.n_started) qsort(w.started, w.n_started, sizeof *w.started, by_start);
   for (uint32_t k = 0; k < w.n_started; k++) order[k] = w.started[k].command;
   if (cycles) *cycles = w.end;
-  wk_vec_free(&w.ready);
+  for (int q = 0; q < WK_SCHED_QUEUES; q++) wk_vec_free(&w.ready[q]);
   wk_vec_free(&w.running);
   free(w.started);
   free(w.needed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * list: a list schedule. A queue that keeps its order starts its next command as soon as the one
- * before has left it free and what it needs has retired; commands of other queues start as soon as
- * what they need has retired. All that do not compute start when memory is free, one after the
+ * before has left it free and what it needs has retired; commands of other queues may pass those
+ * that wait. All that do not compute start when memory is free, one after the
  * other: of several that may, the one that comes first in the list. */
 #ifndef WICK_STREAM_LIST_H
 #define WICK_STREAM_LIST_H
@@ -22,6 +22,7 @@ typedef struct {
   const uint32_t *first, *needs; /* command i starts when those have retired: needs[first[i] ..
                                     first[i + 1] - 1], all before i */
   unsigned computes, ordered;    /* queues that compute, that keep their order: these and more */
+  unsigned serial;               /* that are busy until a command has retired */
 } wk_sched_list;
 
 /* Writes those that are not gone to order[0 ..] as they start; returns how many. *cycles, unless it

@@ -398,7 +398,8 @@ static void causes_in_json(void **state) {
   is_wrong = false;
   for (int i = 0; i < WK_CAUSE_COUNT; i++) why.causes.cycles[i] = 1000 + (uint64_t)i;
   for (int i = 0; i < WK_WHAT_IFS; i++)
-    why.what_if[i] = (wk_what_if){.name = wk_what_if_infos[i].name, .cycles = 50 + (uint64_t)i};
+    why.what_if[i] = (wk_sched_what_if){.name = wk_what_if_infos[i].name,
+                                        .cycles = 50 + (uint64_t)i};
   d->shown.why = &why;
   for (int round = 0; round < 3; round++) {
     json_t *o = wk_sim_figures_json(&d->shown), *totals = json_object_get(o, "causes"),
