@@ -38,7 +38,7 @@ static bool recorder_open(recorder *r, const wk_stream *s, wk_sim_run *run) {
   }
   for (uint32_t i = 0; i < s->n; i++) {
     bool known = wk_stream_get(s, i, &c);
-    run->spans[i] = (wk_sched_span){.start = WK_SCHED_NEVER, .retire = WK_SCHED_NEVER,
+    run->spans[i] = (wk_sched_span){.start = WK_SCHED_NOT_RUN, .retire = WK_SCHED_NOT_RUN,
                                     .released_by = WK_SCHED_NOBODY, .queue = (uint8_t)c.queue,
                                     .opcode = (uint8_t)c.opcode, .operator = c.operator,
                                     .kind = (uint8_t)wk_isa_kind_of(c.opcode)};
@@ -65,7 +65,7 @@ static void find_array(recorder *r, const wk_stream *s, const wk_machine *m) {
   for (uint32_t k = 0; k < r->numbers.n[WK_QUEUE_ex]; k++) {
     wk_sched_span *span = &r->run->spans[r->numbers.of[WK_QUEUE_ex][k]];
     wk_isa_command c;
-    if (span->retire != WK_SCHED_NEVER && wk_stream_get(s, r->numbers.of[WK_QUEUE_ex][k], &c))
+    if (span->retire != WK_SCHED_NOT_RUN && wk_stream_get(s, r->numbers.of[WK_QUEUE_ex][k], &c))
       span->array = (uint64_t)wk_isa_bound_of(m, &c, &words).array;
   }
 }

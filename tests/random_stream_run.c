@@ -135,7 +135,7 @@ static bool is_span_right(const wk_stream *s, const wk_sim_run *r, const queues 
   const wk_sched_span *x = &r->spans[i];
   wk_isa_command c;
   wk_stream_get(s, i, &c);
-  if (x->start == WK_SCHED_NEVER || x->retire == WK_SCHED_NEVER || x->retire < x->start) {
+  if (x->start == WK_SCHED_NOT_RUN || x->retire == WK_SCHED_NOT_RUN || x->retire < x->start) {
     wk_str_printf(text, "command %u starts in cycle %" PRId64 " and retires in %" PRId64, i,
                   (int64_t)x->start, (int64_t)x->retire);
     return false;

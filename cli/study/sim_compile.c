@@ -8,7 +8,7 @@
 #include "cli/text.h"
 #include "compiler/calibrate/quantize.h"
 #include "compiler/pipeline/runner.h"
-#include "targets/accel/compile/schedule.h"
+#include "compiler/stream/prefetch.h"
 
 static wk_status import(const wk_sim_opts *o, const char *path, wk_str *notes, wk_module **out) {
   wk_binding_set sets[WK_MAX_BINDINGS];
@@ -65,11 +65,11 @@ static const char *prefetch_of(const wk_sim_opts *o) {
 static wk_status run_modes(const wk_sim_opts *o, const char *path, wk_sim_record *record) {
   wk_sim_opts figures = *o; /* and no other files */
   const char *given = prefetch_of(o);
-  const char *shown = given ? given : wk_accel_prefetch_names[WK_PREFETCH_AUTO];
+  const char *shown = given ? given : wk_sched_prefetch_names[WK_PREFETCH_AUTO];
   figures.fst = figures.coverage = NULL;
   figures.dump.n = 0;
   for (size_t i = 0; i < WK_PREFETCH_COUNT; i++) {
-    const char *mode = wk_accel_prefetch_names[i];
+    const char *mode = wk_sched_prefetch_names[i];
     bool has_run = !strcmp(mode, shown);
     wk_str notes = {0}; /* those of the first time */
     wk_sim_record_begin_mode(record, mode, has_run);

@@ -5,21 +5,25 @@
 
 /* ---- who released whom ----------------------------------------------------------------------- */
 
-static void number_all(const wk_sched_span *spans, uint32_t n, wk_sched_numbers *x) {
+void wk_sched_numbers_of(const wk_sched_span *spans, uint32_t n, wk_sched_numbers *x) {
+  *x = (wk_sched_numbers){0};
   for (int q = 0; q < WK_SCHED_QUEUES; q++) x->of[q] = wk_xcalloc(n, sizeof(uint32_t));
   for (uint32_t i = 0; i < n; i++) x->of[spans[i].queue][x->n[spans[i].queue]++] = i;
 }
 
-void wk_sched_find_releases(wk_sched_span *spans, uint32_t n, const wk_sched_counts *waits) {
-  wk_sched_numbers x = {0};
-  number_all(spans, n, &x);
-  for (int q = 0; q < WK_SCHED_QUEUES; q++) {
+void wk_sched_numbers_free(wk_sched_numbers *x) {
+  for (int q = 0; q < WK_SCHED_QUEUES; q++) free(x->of[q]);
+}
+
+void wk_sched_find_releases(wk_sched_span *spans, uint32_t n, wk_sched_counts *waits) {
+  wk_sched_numbers x;
+  wk_sched_numbers_of(spans, n, &x);
+  for (int q = 0; q < WK_SCHED_QUEUES; q++)
     for (uint32_t k = 0; k < x.n[q]; k++) {
       uint32_t i = x.of[q][k];
       spans[i].released_by = wk_sched_released_by(spans, &x, q, k, waits[i]);
     }
-    free(x.of[q]);
-  }
+  wk_sched_numbers_free(&x);
 }
 
 /* ---- what commands wait for ------------------------------------------------------------------ */

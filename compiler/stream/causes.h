@@ -6,8 +6,8 @@
  * times before that to what held transfers back. What runs behind compute is not charged: it costs
  * nothing.
  *
- * Of a schedule, without a run: a span of each command with the times that the schedule model has
- * for it; wk_sched_find_releases, with what commands wait for; wk_sched_causes_of. */
+ * Of a schedule, without a run: spans.h; or a span of each command with the times that a model has
+ * for it, wk_sched_find_releases with what commands wait for, and wk_sched_causes_of. */
 #ifndef WICK_STREAM_CAUSES_H
 #define WICK_STREAM_CAUSES_H
 
@@ -66,9 +66,12 @@ typedef struct {
   const void *context;
 } wk_sched_run;
 
+/* Of commands that are there, whether they have run or not. */
+void wk_sched_numbers_of(const wk_sched_span *spans, uint32_t n, wk_sched_numbers *x);
+void wk_sched_numbers_free(wk_sched_numbers *x);
 /* Sets released_by of all spans that have run. waits: of each command, how many of the first
  * commands of each queue must have retired. */
-void wk_sched_find_releases(wk_sched_span *spans, uint32_t n, const wk_sched_counts *waits);
+void wk_sched_find_releases(wk_sched_span *spans, uint32_t n, wk_sched_counts *waits);
 
 void wk_sched_causes_of(const wk_sched_run *r, wk_sched_causes *out);
 void wk_sched_causes_free(wk_sched_causes *c);

@@ -158,12 +158,12 @@ uint32_t wk_sched_released_by(const wk_sched_span *spans, const wk_sched_numbers
                               uint32_t ordinal, const wk_sched_counts waits) {
   uint64_t latest = ordinal ? spans[x->of[queue][ordinal - 1]].start : 0;
   uint32_t released_by = WK_SCHED_NOBODY;
-  if (spans[x->of[queue][ordinal]].start == WK_SCHED_NEVER) return released_by;
+  if (spans[x->of[queue][ordinal]].start == WK_SCHED_NOT_RUN) return released_by;
   for (int q = 0; q < WK_SCHED_QUEUES; q++) {
     if (!waits[q] || waits[q] > x->n[q]) continue;
     uint32_t other = x->of[q][waits[q] - 1];
     uint64_t retire = spans[other].retire;
-    if (retire == WK_SCHED_NEVER || retire < latest) continue;
+    if (retire == WK_SCHED_NOT_RUN || retire < latest) continue;
     latest = retire;
     released_by = other;
   }

@@ -10,7 +10,7 @@
 
 #include "compiler/stream/queues.h"
 
-#define WK_SCHED_NEVER UINT64_MAX
+#define WK_SCHED_NOT_RUN UINT64_MAX
 #define WK_SCHED_NOBODY UINT32_MAX
 
 /* What a command does, if its queue does not say so. */
@@ -26,7 +26,7 @@ typedef enum {
 
 /* A command that has run, or is expected to. Those of a queue start and retire in order. */
 typedef struct {
-  uint64_t start, retire; /* cycles; WK_SCHED_NEVER */
+  uint64_t start, retire; /* cycles; WK_SCHED_NOT_RUN */
   uint32_t released_by;   /* command whose retirement let this one start, or WK_SCHED_NOBODY */
   uint32_t operator;      /* 0: of none */
   uint8_t queue, opcode;  /* opcode: the machine's own; nothing here depends on it */
@@ -36,7 +36,7 @@ typedef struct {
 } wk_sched_span;
 
 static inline bool wk_sched_has_run(const wk_sched_span *s) {
-  return s->start != WK_SCHED_NEVER && s->retire != WK_SCHED_NEVER;
+  return s->start != WK_SCHED_NOT_RUN && s->retire != WK_SCHED_NOT_RUN;
 }
 
 /* ---- whose cycles ---------------------------------------------------------------------------- */

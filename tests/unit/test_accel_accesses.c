@@ -19,7 +19,7 @@
 #include "compiler/pipeline/targets.h"
 #include "targets/accel/check/footprint.h"
 #include "targets/accel/compile/compile.h"
-#include "targets/accel/compile/ideas.h"
+#include "compiler/stream/ideas.h"
 #include "tests/random_layers.h"
 
 static const struct {
@@ -110,8 +110,8 @@ static int64_t lacking_byte(const intervals *b, const intervals *others) {
 
 typedef struct {
   const wk_accel_net *net;
-  const wk_accel_steps *steps;
-  const wk_accel_step *step;
+  const wk_sched_steps *steps;
+  const wk_sched_step *step;
   const wk_isa_command_info *info;
   WK_VEC(wk_run) runs;
 } subject;
@@ -126,7 +126,7 @@ static void complain(const subject *x, const char *what, const char *field, int6
            what, field, (unsigned long long)at);
 }
 
-static intervals said_bytes(const subject *x, const wk_accel_access *a) {
+static intervals said_bytes(const subject *x, const wk_sched_access *a) {
   int64_t most = x->steps->buffers.data[a->buffer].bytes;
   intervals b = {0};
   for (int64_t i = 0; i < a->n1; i++)
@@ -148,7 +148,7 @@ static void keep(void *context, wk_space space, wk_access access, const char *fi
 
 /* The access of a run: its field's. */
 static int access_of(const subject *x, const wk_run *r) {
-  const wk_accel_step *s = x->step;
+  const wk_sched_step *s = x->step;
   for (int k = 0; k < s->n_access; k++) {
     if (strcmp(x->info->fields[s->access[k].field].name, r->field) != 0) continue;
     if (s->access[k].writes != (r->access == WK_ACCESS_WRITE))
@@ -160,7 +160,7 @@ static int access_of(const subject *x, const wk_run *r) {
 }
 
 static void compare_access(subject *x, int k) {
-  const wk_accel_access *a = &x->step->access[k];
+  const wk_sched_access *a = &x->step->access[k];
   const char *field = x->info->fields[a->field].name;
   figures *f = figures_of(x->info->name, field);
   intervals said = said_bytes(x, a), touched = {0};
@@ -189,7 +189,7 @@ static void compare_half(const subject *x, const wk_run *r) {
 
 /* Exactly the rows that are said, and as many bytes. */
 static void compare_memory(const subject *x) {
-  const wk_accel_step *s = x->step;
+  const wk_sched_step *s = x->step;
   figures *f = figures_of(x->info->name, "dram");
   int64_t low = INT64_MAX, high = 0, bytes = 0;
   assert_true(s->tensor >= 0);
@@ -215,7 +215,7 @@ static void compare_memory(const subject *x) {
 }
 
 static void compare_step(subject *x) {
-  const wk_accel_step *s = x->step;
+  const wk_sched_step *s = x->step;
   wk_isa_command c = s->c;
   x->info = wk_isa_command_of((int)c.opcode);
   x->runs.n = 0;
@@ -235,17 +235,17 @@ static void compare_step(subject *x) {
 
 /* ---- networks -------------------------------------------------------------------------------- */
 
-static void compare_part(const wk_machine *m, const wk_accel_options *o, const wk_graph *g) {
+static void compare_part(const wk_machine *m, const wk_sched_options *o, const wk_graph *g) {
   wk_accel_net net;
-  wk_accel_plan plan = {0};
-  wk_accel_steps steps = {0};
+  wk_sched_plan plan = {0};
+  wk_sched_steps steps = {0};
   wk_accel_refused why;
   wk_arena *a = wk_arena_new();
   wk_accel_net_init(&net, m, a);
   assert_true(wk_accel_net_make(g, &net, &why));
-  wk_accel_use *uses = wk_accel_uses(&net, a);
-  wk_status s = wk_accel_search(&net, uses, o, &plan);
-  if (!s) wk_accel_build(&net, &plan, uses, 0, plan.groups.n, &steps);
+  wk_sched_use *uses = wk_sched_uses(&net, a);
+  wk_status s = wk_sched_search(&net, uses, o, &plan);
+  if (!s) wk_sched_build(&net, &plan, uses, 0, plan.groups.n, &steps);
   subject x = {.net = &net, .steps = &steps};
   for (size_t i = 0; i < steps.list.n; i++) {
     x.step = &steps.list.data[i];
@@ -253,8 +253,8 @@ static void compare_part(const wk_machine *m, const wk_accel_options *o, const w
   }
   wk_vec_free(&x.runs);
   wk_status_free(s);
-  wk_accel_steps_free(&steps);
-  wk_accel_plan_free(&plan);
+  wk_sched_steps_free(&steps);
+  wk_sched_plan_free(&plan);
   wk_accel_net_free(&net);
   wk_arena_free(a);
 }
@@ -298,8 +298,8 @@ static void compare_network(int number) {
     const wk_part *p = &parts->parts.data[i];
     if (strcmp(p->instance->target->name, "accel") != 0) continue;
     for (int plan = 0; plan < PLANS; plan++) {
-      const wk_accel_options o = {.prefetch = plan ? WK_PREFETCH_AUTO : WK_PREFETCH_DOUBLE,
-                                  .without = plan ? 0 : WK_ACCEL_FUSION,
+      const wk_sched_options o = {.prefetch = plan ? WK_PREFETCH_AUTO : WK_PREFETCH_DOUBLE,
+                                  .without = plan ? 0 : WK_SCHED_FUSION,
                                   .marks = number % 5 == 0};
       compare_part(&machine, &o, p->module->main);
     }

@@ -84,7 +84,7 @@ typedef struct {
   wk_module *module;
   wk_arena *arena;
   wk_accel_net net;
-  wk_accel_steps steps;
+  wk_sched_steps steps;
 } part;
 
 static void build(const part_case *x, part *p) {
@@ -97,18 +97,18 @@ static void build(const part_case *x, part *p) {
   if (s) fail_msg("%s: %s: %s", s->place ? s->place : "", s->message, text.s);
   wk_str_free(&text);
   p->arena = wk_arena_new();
-  p->steps = (wk_accel_steps){0};
+  p->steps = (wk_sched_steps){0};
   wk_accel_net_init(&p->net, &p->machine, p->arena);
   if (!wk_accel_net_make(p->module->main, &p->net, &why)) fail_msg("%s: %s", why.reason, x->graph);
-  wk_accel_group all = {.last = (int)p->net.ops.n - 1, .strips = x->strips, .keeps = true};
-  wk_accel_plan plan = {.groups = {.data = &all, .n = 1}, .chunk = x->chunk,
+  wk_sched_group all = {.last = (int)p->net.ops.n - 1, .strips = x->strips, .keeps = true};
+  wk_sched_plan plan = {.groups = {.data = &all, .n = 1}, .chunk = x->chunk,
                         .resident = wk_arena_alloc(p->arena, p->net.tensors.n * sizeof(int))};
   for (size_t t = 0; t < p->net.tensors.n; t++) plan.resident[t] = -1;
-  wk_accel_build(&p->net, &plan, wk_accel_uses(&p->net, p->arena), 0, 1, &p->steps);
+  wk_sched_build(&p->net, &plan, wk_sched_uses(&p->net, p->arena), 0, 1, &p->steps);
 }
 
 static void part_free(part *p) {
-  wk_accel_steps_free(&p->steps);
+  wk_sched_steps_free(&p->steps);
   wk_accel_net_free(&p->net);
   wk_arena_free(p->arena);
   wk_module_free(p->module);
@@ -117,13 +117,13 @@ static void part_free(part *p) {
 /* ---- what holds of all ----------------------------------------------------------------------- */
 
 /* Addresses of buffers are not there yet. */
-static bool is_address(const wk_accel_step *s, int field) {
+static bool is_address(const wk_sched_step *s, int field) {
   for (int k = 0; k < s->n_access; k++)
     if (s->access[k].field == field) return true;
   return false;
 }
 
-static void check_fields(const wk_accel_step *s) {
+static void check_fields(const wk_sched_step *s) {
   const wk_isa_command_info *info = wk_isa_command_of((int)s->c.opcode);
   for (int i = 0; i < info->n_fields; i++) {
     const wk_isa_field *f = &info->fields[i];
@@ -139,7 +139,7 @@ static void check_memory(const part *p, int t) {
   int64_t size = p->net.tensors.data[t].bytes, moved = 0;
   uint8_t *seen = wk_xcalloc((size_t)size, 1);
   for (size_t i = 0; i < p->steps.list.n; i++) {
-    const wk_accel_step *s = &p->steps.list.data[i];
+    const wk_sched_step *s = &p->steps.list.data[i];
     if (s->tensor != t) continue;
     int64_t n0 = WK_SV(&s->c, LD, n0), n1 = WK_SV(&s->c, LD, n1);
     assert_int_equal(s->bytes, n0 * n1);
@@ -174,7 +174,7 @@ static void print_commands(const part *p, wk_str *b) {
   for (int opcode = 0; opcode < 16; opcode++) {
     int64_t n = 0, most = 0, blocks = 0;
     for (size_t i = 0; i < p->steps.list.n; i++) {
-      const wk_accel_step *s = &p->steps.list.data[i];
+      const wk_sched_step *s = &p->steps.list.data[i];
       const wk_isa_command *c = &s->c;
       if ((int)c->opcode != opcode) continue;
       int64_t size = s->bytes;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "targets/accel/compile/explain.h"
+#include "compiler/stream/explain.h"
 
 enum { OPERATORS = 6 };
 
@@ -26,7 +26,7 @@ static const char *layers[] = {"stem", "pool", "sum", "head", "end", "behind"};
 
 /* Groups by first and last operator, strips, constants that are kept. As the search has them: the
  * last operator ascending. */
-static wk_accel_candidate candidates[] = {
+static wk_sched_candidate candidates[] = {
     /* no plan has what begins behind operator 0 */
     {{1, 1, 1, false, false}, true, 40, 32, 30, 0, 10, 30, 45},
     {{1, 1, 2, false, false}, true, 41, 32, 30, 0, 10, 30, 46},
@@ -57,15 +57,15 @@ static wk_accel_candidate candidates[] = {
     {{2, 2, 1, false, false}, true, 1, 1, 1, 0, 0, 1, 1}};
 enum { CANDIDATES = WK_COUNTOF(candidates) - 2 };
 
-static const wk_accel_group chosen[] = {{0, 1, 2, true, false}, {2, 3, 3, true, false},
+static const wk_sched_group chosen[] = {{0, 1, 2, true, false}, {2, 3, 3, true, false},
                                         {4, 4, 1, false, false}, {5, 5, 1, false, true}};
 
 typedef struct {
   wk_accel_op ops[OPERATORS + 1];
-  wk_accel_group groups[WK_COUNTOF(chosen)];
+  wk_sched_group groups[WK_COUNTOF(chosen)];
   int resident[OPERATORS + 2];
   wk_accel_net net;
-  wk_accel_plan plan;
+  wk_sched_plan plan;
 } part;
 
 static void make_part(part *p) {
@@ -87,15 +87,15 @@ static void make_part(part *p) {
 }
 
 /* The text about a layer; "" when the part does not have it. */
-static void print(const part *p, wk_accel_explain *x, char *text, size_t size) {
-  wk_accel_explain_text(x, &p->net, &p->plan);
+static void print(const part *p, wk_sched_explain *x, char *text, size_t size) {
+  wk_sched_explain_text(x, &p->net, &p->plan);
   assert_true(x->text.n < size);
   if (x->text.n) strcpy(text, x->text.s);
   wk_str_free(&x->text);
   assert_int_equal(x->list.n, 0);
 }
 
-static void explain(const part *p, wk_accel_explain *x, char *text, size_t size) {
+static void explain(const part *p, wk_sched_explain *x, char *text, size_t size) {
   x->list.data = candidates, x->list.n = CANDIDATES;
   print(p, x, text, size);
 }
@@ -174,7 +174,7 @@ static void layers_are_explained(void **state) {
   make_part(&p);
   for (size_t i = 0; i < WK_COUNTOF(texts); i++) {
     char got[4096] = "";
-    wk_accel_explain x = {.layer = texts[i].layer};
+    wk_sched_explain x = {.layer = texts[i].layer};
     explain(&p, &x, got, sizeof got);
     assert_true(x.is_found);
     if (strcmp(got, texts[i].text) == 0) continue;
@@ -188,7 +188,7 @@ static void layers_are_explained(void **state) {
 static void parts_without_the_layer(void **state) {
   part p;
   char got[4096] = "";
-  wk_accel_explain x = {.layer = "stem.1"}; /* an operator's name, no layer's */
+  wk_sched_explain x = {.layer = "stem.1"}; /* an operator's name, no layer's */
   (void)state;
   make_part(&p);
   explain(&p, &x, got, sizeof got);
@@ -208,8 +208,8 @@ static void parts_without_the_layer(void **state) {
 
 /* A part of one operator, with one candidate. */
 static void one_operator(void **state) {
-  wk_accel_candidate one = {{0, 0, 1, true, false}, true, 40, 32, 30, 0, 10, 30, 45};
-  wk_accel_explain x = {.layer = "stem", .list = {.data = &one, .n = 1}};
+  wk_sched_candidate one = {{0, 0, 1, true, false}, true, 40, 32, 30, 0, 10, 30, 45};
+  wk_sched_explain x = {.layer = "stem", .list = {.data = &one, .n = 1}};
   char got[1024] = "";
   part p;
   (void)state;

@@ -22,7 +22,7 @@
 #include "compiler/pipeline/pipeline.h"
 #include "compiler/pipeline/targets.h"
 #include "targets/accel/compile/compile.h"
-#include "targets/accel/compile/ideas.h"
+#include "compiler/stream/ideas.h"
 #include "targets/accel/compile/package.h"
 #include "tests/random_layers.h"
 #include "tests/random_machine.h"
@@ -109,15 +109,15 @@ static void sum_up_stream(uint32_t *of, const wk_accel_stream *s) {
 }
 
 /* Without fractions of cycles. */
-static void sum_up_candidates(uint32_t *of, const wk_accel_explain *x) {
+static void sum_up_candidates(uint32_t *of, const wk_sched_explain *x) {
   for (size_t i = 0; i < x->list.n; i++) {
-    const wk_accel_candidate *c = &x->list.data[i];
+    const wk_sched_candidate *c = &x->list.data[i];
     SUM_UP(of, c->group.first, c->group.last, c->group.strips, c->group.keeps, c->fits, c->cycles,
            c->bytes, c->ex, c->ve, c->bus, (int64_t)c->cost);
   }
 }
 
-static void add(row *r, const wk_accel_net *net, const wk_accel_plan *p, const wk_accel_steps *s,
+static void add(row *r, const wk_accel_net *net, const wk_sched_plan *p, const wk_sched_steps *s,
                 const wk_accel_stream *stream) {
   int64_t *y = r->of;
   y[0] += (int64_t)net->ops.n;
@@ -137,14 +137,14 @@ static void add(row *r, const wk_accel_net *net, const wk_accel_plan *p, const w
 }
 
 /* What runs beside a transfer: nothing (off), its own layer (double), anything. */
-static bool may_overlap(wk_accel_prefetch mode, const wk_sched_span *a, const wk_sched_span *b) {
+static bool may_overlap(wk_sched_prefetch mode, const wk_sched_span *a, const wk_sched_span *b) {
   bool both_compute = a->queue <= WK_QUEUE_ve && b->queue <= WK_QUEUE_ve;
   if (both_compute || mode == WK_PREFETCH_AUTO) return true;
   return mode == WK_PREFETCH_DOUBLE && a->operator == b->operator;
 }
 
 /* Spans come by their starts; those that have not retired are kept. */
-static void check_overlaps(wk_accel_prefetch mode, const wk_accel_stream *s) {
+static void check_overlaps(wk_sched_prefetch mode, const wk_accel_stream *s) {
   WK_VEC(wk_sched_span) running = {0};
   for (size_t i = 0; i < s->spans.n; i++) {
     const wk_sched_span *x = &s->spans.data[i];
@@ -164,24 +164,24 @@ static void check_overlaps(wk_accel_prefetch mode, const wk_accel_stream *s) {
 }
 
 /* As package.c has it. */
-static void compile_part(row *r, const wk_machine *m, const wk_accel_options *o,
+static void compile_part(row *r, const wk_machine *m, const wk_sched_options *o,
                          const wk_graph *g) {
-  wk_accel_explain seen = {.layer = ""};
-  wk_accel_options explained = *o;
+  wk_sched_explain seen = {.layer = ""};
+  wk_sched_options explained = *o;
   wk_accel_net net;
-  wk_accel_plan plan = {0};
-  wk_accel_steps steps = {0};
+  wk_sched_plan plan = {0};
+  wk_sched_steps steps = {0};
   wk_accel_stream stream = {0};
   wk_accel_refused why;
   wk_arena *a = wk_arena_new();
   wk_accel_net_init(&net, m, a);
   assert_true(wk_accel_net_make(g, &net, &why));
-  wk_accel_use *uses = wk_accel_uses(&net, a);
+  wk_sched_use *uses = wk_sched_uses(&net, a);
   explained.explain = &seen;
-  wk_status s = wk_accel_find_plan(&net, uses, &explained, &plan);
+  wk_status s = wk_sched_find_plan(&net, uses, &explained, &plan);
   if (!s) {
-    wk_accel_build(&net, &plan, uses, 0, plan.groups.n, &steps);
-    wk_accel_depend(&net, o->prefetch, o->without, &steps);
+    wk_sched_build(&net, &plan, uses, 0, plan.groups.n, &steps);
+    wk_sched_depend(&net, o->prefetch, o->without, &steps);
     s = wk_accel_schedule(&net, &steps, o->prefetch, &stream);
   }
   if (!s) check_overlaps(o->prefetch, &stream);
@@ -191,15 +191,15 @@ static void compile_part(row *r, const wk_machine *m, const wk_accel_options *o,
   wk_vec_free(&seen.list);
   wk_status_free(s);
   wk_accel_stream_free(&stream);
-  wk_accel_steps_free(&steps);
-  wk_accel_plan_free(&plan);
+  wk_sched_steps_free(&steps);
+  wk_sched_plan_free(&plan);
   wk_accel_net_free(&net);
   wk_arena_free(a);
 }
 
 /* What of a network is the accelerator's, as a device gets it. Returns the cycles that the schedule
  * model foresees. */
-static int64_t sum_up_package(uint32_t *of, const wk_machine *m, const wk_accel_options *o,
+static int64_t sum_up_package(uint32_t *of, const wk_machine *m, const wk_sched_options *o,
                               const wk_parts *parts) {
   enum { MOST = 64 };
   wk_target_part all[MOST];
@@ -226,11 +226,11 @@ static int64_t sum_up_package(uint32_t *of, const wk_machine *m, const wk_accel_
 }
 
 /* A plan in groups is not much worse than one without, as the search sees it. */
-static void check_groups(int seed, const wk_machine *m, const wk_accel_options *o,
+static void check_groups(int seed, const wk_machine *m, const wk_sched_options *o,
                          const wk_parts *parts) {
-  wk_accel_options fewer = *o;
+  wk_sched_options fewer = *o;
   uint32_t sum;
-  fewer.without |= WK_ACCEL_FUSION | WK_ACCEL_LOCAL_SEARCH;
+  fewer.without |= WK_SCHED_FUSION | WK_SCHED_LOCAL_SEARCH;
   int64_t with = sum_up_package(&sum, m, o, parts);
   int64_t without = sum_up_package(&sum, m, &fewer, parts);
   if (with > without + without / (o->prefetch == WK_PREFETCH_AUTO ? 15 : 31))
@@ -282,12 +282,12 @@ static wk_module *module_of(int seed) {
 }
 
 /* Of drawn networks some leave an idea out, of the others some leave out two. */
-static wk_accel_options options_of(int seed, int mode) {
-  static const unsigned ideas[] = {0, 0, 0, WK_ACCEL_EARLY_ISSUE, WK_ACCEL_CROSS_LAYER,
-                                   WK_ACCEL_RESIDENCY, WK_ACCEL_FUSION, WK_ACCEL_LOCAL_SEARCH};
-  static const unsigned more[] = {0, WK_ACCEL_RESIDENCY, WK_ACCEL_FUSION,
-                                  WK_ACCEL_EARLY_ISSUE | WK_ACCEL_CROSS_LAYER, 0};
-  wk_accel_options o = {.prefetch = (wk_accel_prefetch)mode, .effort = seed / 4 % 3,
+static wk_sched_options options_of(int seed, int mode) {
+  static const unsigned ideas[] = {0, 0, 0, WK_SCHED_EARLY_ISSUE, WK_SCHED_CROSS_LAYER,
+                                   WK_SCHED_RESIDENCY, WK_SCHED_FUSION, WK_SCHED_LOCAL_SEARCH};
+  static const unsigned more[] = {0, WK_SCHED_RESIDENCY, WK_SCHED_FUSION,
+                                  WK_SCHED_EARLY_ISSUE | WK_SCHED_CROSS_LAYER, 0};
+  wk_sched_options o = {.prefetch = (wk_sched_prefetch)mode, .effort = seed / 4 % 3,
                         .marks = draw_of(seed) % 11 == 0};
   if (seed < SEEDS) o.without = ideas[(size_t)seed / 2 % WK_COUNTOF(ideas)];
   if (seed >= (int)LAYERS_END) {
@@ -313,7 +313,7 @@ static void compile(int seed, row out[WK_PREFETCH_COUNT], checksums *sum) {
   if (s) fail_msg("network %d: %s", seed, s->message);
   *sum = (checksums){.seed = seed};
   for (int mode = 0; mode < WK_PREFETCH_COUNT; mode++) {
-    const wk_accel_options o = options_of(seed, mode);
+    const wk_sched_options o = options_of(seed, mode);
     out[mode] = (row){.seed = seed, .mode = modes[mode]};
     for (size_t i = 0; i < parts->parts.n; i++) {
       const wk_part *p = &parts->parts.data[i];

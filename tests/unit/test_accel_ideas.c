@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "targets/accel/compile/ideas.h"
+#include "compiler/stream/ideas.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -17,13 +17,13 @@ static const struct {
   unsigned set;
   const char *refused; /* NULL: none is */
 } texts[] = {
-    {"early-issue", WK_ACCEL_EARLY_ISSUE, NULL},
-    {"cross-layer", WK_ACCEL_CROSS_LAYER, NULL},
-    {"residency", WK_ACCEL_RESIDENCY, NULL},
-    {"fusion", WK_ACCEL_FUSION, NULL},
-    {"local-search", WK_ACCEL_LOCAL_SEARCH, NULL},
-    {"fusion,fusion", WK_ACCEL_FUSION, NULL},
-    {"local-search,early-issue", WK_ACCEL_LOCAL_SEARCH | WK_ACCEL_EARLY_ISSUE, NULL},
+    {"early-issue", WK_SCHED_EARLY_ISSUE, NULL},
+    {"cross-layer", WK_SCHED_CROSS_LAYER, NULL},
+    {"residency", WK_SCHED_RESIDENCY, NULL},
+    {"fusion", WK_SCHED_FUSION, NULL},
+    {"local-search", WK_SCHED_LOCAL_SEARCH, NULL},
+    {"fusion,fusion", WK_SCHED_FUSION, NULL},
+    {"local-search,early-issue", WK_SCHED_LOCAL_SEARCH | WK_SCHED_EARLY_ISSUE, NULL},
     {"early-issue,cross-layer,residency,fusion,local-search", 31, NULL},
     {"", 0, ""},
     {"fusio", 0, "fusio"},
@@ -40,7 +40,7 @@ static void names(void **state) {
   for (size_t i = 0; i < WK_COUNTOF(texts); i++) {
     unsigned got = 99;
     wk_str want = {0};
-    wk_status s = wk_accel_ideas_read(texts[i].text, &got);
+    wk_status s = wk_sched_ideas_read(texts[i].text, &got);
     if (!texts[i].refused) {
       assert_null(s);
       assert_int_equal(got, texts[i].set);
@@ -61,7 +61,7 @@ static void names(void **state) {
  * each load waits for as "ev" or "ev/sab": how many of ex and ve, and of st, ld0 and ld1. */
 static const char queue_letters[] = "evsab";
 
-static void add_steps(wk_accel_steps *s, const char *text) {
+static void add_steps(wk_sched_steps *s, const char *text) {
   int group = 0;
   for (; *text; text++) {
     if (*text == '|') {
@@ -69,15 +69,15 @@ static void add_steps(wk_accel_steps *s, const char *text) {
       continue;
     }
     int queue = (int)(strchr(queue_letters, *text) - queue_letters);
-    wk_accel_step x = {.group = group, .ordinal = s->issued[queue]++};
+    wk_sched_step x = {.group = group, .ordinal = s->issued[queue]++};
     x.c.queue = (uint32_t)queue;
     wk_vec_push(&s->list, x);
   }
 }
 
-static void print_needs(const wk_accel_steps *s, wk_str *b) {
+static void print_needs(const wk_sched_steps *s, wk_str *b) {
   for (size_t i = 0; i < s->list.n; i++) {
-    const wk_accel_step *x = &s->list.data[i];
+    const wk_sched_step *x = &s->list.data[i];
     uint32_t sum = 0;
     for (int q = 0; q < WK_QUEUE_COUNT; q++) sum += x->needs[q];
     wk_str_printf(b, "%s%c", i ? " " : "", queue_letters[x->c.queue]);
@@ -96,52 +96,52 @@ static const struct {
 } held[] = {
     /* nothing is left out, or nothing that is about time */
     {0, "aeaeae|aeve", "a e a e a e a e v e"},
-    {WK_ACCEL_RESIDENCY | WK_ACCEL_FUSION | WK_ACCEL_LOCAL_SEARCH, "aeae|ae", "a e a e a e"},
+    {WK_SCHED_RESIDENCY | WK_SCHED_FUSION | WK_SCHED_LOCAL_SEARCH, "aeae|ae", "a e a e a e"},
     /* two tiles may be there: the third waits for what the first one computes, all of it */
-    {WK_ACCEL_EARLY_ISSUE, "aeaeaeae", "a e a e a10 e a20 e"},
-    {WK_ACCEL_EARLY_ISSUE, "aeevaeaae", "a e e v a e a21 a21 e"},
-    {WK_ACCEL_EARLY_ISSUE, "abeabeabe", "a b e a b e a10 b10 e"},
-    {WK_ACCEL_EARLY_ISSUE, "avavav", "a v a v a01 v"},
+    {WK_SCHED_EARLY_ISSUE, "aeaeaeae", "a e a e a10 e a20 e"},
+    {WK_SCHED_EARLY_ISSUE, "aeevaeaae", "a e e v a e a21 a21 e"},
+    {WK_SCHED_EARLY_ISSUE, "abeabeabe", "a b e a b e a10 b10 e"},
+    {WK_SCHED_EARLY_ISSUE, "avavav", "a v a v a01 v"},
     /* what is stored in between, or loaded before anything is computed, begins no tile */
-    {WK_ACCEL_EARLY_ISSUE, "aesaesaes", "a e s a e s a10 e s"},
-    {WK_ACCEL_EARLY_ISSUE, "aaaaeaea", "a a a a e a e a10"},
-    {WK_ACCEL_EARLY_ISSUE, "asasase", "a s a s a s e"},
-    {WK_ACCEL_EARLY_ISSUE, "aeae|aeae", "a e a e a10 e a20 e"},
+    {WK_SCHED_EARLY_ISSUE, "aesaesaes", "a e s a e s a10 e s"},
+    {WK_SCHED_EARLY_ISSUE, "aaaaeaea", "a a a a e a e a10"},
+    {WK_SCHED_EARLY_ISSUE, "asasase", "a s a s a s e"},
+    {WK_SCHED_EARLY_ISSUE, "aeae|aeae", "a e a e a10 e a20 e"},
     /* the groups before have ended: all of their steps */
-    {WK_ACCEL_CROSS_LAYER, "abes|aes|ae", "a b e s a10/111 e s a20/221 e"},
-    {WK_ACCEL_CROSS_LAYER, "ae|vs|a", "a e v s a11/110"},
-    {WK_ACCEL_CROSS_LAYER, "aeaeae", "a e a e a e"},
+    {WK_SCHED_CROSS_LAYER, "abes|aes|ae", "a b e s a10/111 e s a20/221 e"},
+    {WK_SCHED_CROSS_LAYER, "ae|vs|a", "a e v s a11/110"},
+    {WK_SCHED_CROSS_LAYER, "aeaeae", "a e a e a e"},
     /* both */
-    {WK_ACCEL_CROSS_LAYER | WK_ACCEL_EARLY_ISSUE, "ae|aeaeae",
+    {WK_SCHED_CROSS_LAYER | WK_SCHED_EARLY_ISSUE, "ae|aeaeae",
      "a e a10/010 e a10/010 e a20/010 e"},
 };
 
 static void loads_wait(void **state) {
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(held); i++) {
-    wk_accel_steps s = {0};
+    wk_sched_steps s = {0};
     wk_str got = {0};
     add_steps(&s, held[i].steps);
-    wk_accel_hold_loads(&s, held[i].without);
+    wk_sched_hold_loads(&s, held[i].without);
     print_needs(&s, &got);
     if (strcmp(got.s, held[i].needs) != 0)
       fail_msg("%s: %s, not %s", held[i].steps, got.s, held[i].needs);
     wk_str_free(&got);
-    wk_accel_steps_free(&s);
+    wk_sched_steps_free(&s);
   }
 }
 
 /* Of what a load needs anyway the larger number counts. */
 static void needs_stay(void **state) {
-  wk_accel_steps s = {0};
+  wk_sched_steps s = {0};
   (void)state;
   add_steps(&s, "aeaeaeae");
   s.list.data[4].needs[WK_QUEUE_ex] = 2;
   s.list.data[6].needs[WK_QUEUE_ex] = 1;
-  wk_accel_hold_loads(&s, WK_ACCEL_EARLY_ISSUE);
+  wk_sched_hold_loads(&s, WK_SCHED_EARLY_ISSUE);
   assert_int_equal(s.list.data[4].needs[WK_QUEUE_ex], 2);
   assert_int_equal(s.list.data[6].needs[WK_QUEUE_ex], 2);
-  wk_accel_steps_free(&s);
+  wk_sched_steps_free(&s);
 }
 
 int main(void) {

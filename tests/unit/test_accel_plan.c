@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "targets/accel/compile/search.h"
+#include "compiler/stream/search.h"
 #include "tests/unit/accel_edges.h"
 
 /* ---- by hand --------------------------------------------------------------------------------- */
@@ -31,11 +31,11 @@ typedef struct {
   wk_accel_net net;
   wk_accel_tensor tensors[MOST];
   wk_accel_op ops[MOST];
-  wk_accel_use *uses;
+  wk_sched_use *uses;
   bool is_tied[MOST];
-  wk_accel_options o;
-  wk_accel_group groups[MOST];
-  wk_accel_searching x;
+  wk_sched_options o;
+  wk_sched_group groups[MOST];
+  wk_sched_searching x;
   wk_arena *arena;
 } hand;
 
@@ -53,8 +53,8 @@ static hand *hand_new(const op *ops, int n) {
     h->ops[i].a.tensor = ops[i].a;
     h->ops[i].b.tensor = ops[i].b;
   }
-  h->uses = wk_accel_uses(&h->net, h->arena);
-  h->x = (wk_accel_searching){.net = &h->net, .uses = h->uses, .o = &h->o, .is_tied = h->is_tied};
+  h->uses = wk_sched_uses(&h->net, h->arena);
+  h->x = (wk_sched_searching){.net = &h->net, .uses = h->uses, .o = &h->o, .is_tied = h->is_tied};
   h->x.plan.groups.data = h->groups;
   return h;
 }
@@ -70,7 +70,7 @@ static void print_groups(const hand *h, wk_str *b) {
   for (int first = 0; first < n; first++) {
     wk_str_printf(b, "%s%d:", first ? ", " : "", first);
     for (int last = first; last < n; last++)
-      if (wk_accel_is_group(&h->x, first, last)) wk_str_printf(b, " %d", last);
+      if (wk_sched_is_group(&h->x, first, last)) wk_str_printf(b, " %d", last);
   }
 }
 
@@ -121,7 +121,7 @@ static void uses_of_tensors(void **state) {
   hand *h = hand_new(chain, WK_COUNTOF(chain));
   (void)state;
   for (int t = 0; t < MOST; t++) {
-    const wk_accel_use *u = &h->uses[t];
+    const wk_sched_use *u = &h->uses[t];
     const int got[] = {u->first_writer, u->last_writer, u->first_reader, u->last_reader};
     if (memcmp(got, want[t], sizeof got) != 0)
       fail_msg("tensor %d: %d %d %d %d", t, got[0], got[1], got[2], got[3]);
@@ -134,7 +134,7 @@ static void cut(hand *h, const char *lasts) {
   int first = 0;
   for (h->x.plan.groups.n = 0; *lasts; lasts++) {
     int last = *lasts - '0';
-    h->groups[h->x.plan.groups.n++] = (wk_accel_group){first, last, 1, false, false};
+    h->groups[h->x.plan.groups.n++] = (wk_sched_group){first, last, 1, false, false};
     first = last + 1;
   }
 }
@@ -158,8 +158,8 @@ static const struct {
   unsigned without;
 } staying[] = {
     {1, 2, true, "0123", 0, false, 0},
-    {1, 2, true, "0123", 0, false, WK_ACCEL_FUSION},
-    {1, 2, false, "0123", 0, false, WK_ACCEL_RESIDENCY},
+    {1, 2, true, "0123", 0, false, WK_SCHED_FUSION},
+    {1, 2, false, "0123", 0, false, WK_SCHED_RESIDENCY},
     {1, 2, false, "0123", 0, true, 0},
     {1, 2, false, "0123", 1, false, 0},
     {1, 2, true, "0123", -1, false, 0},
@@ -269,9 +269,9 @@ typedef struct {
   wk_module *module;
   wk_arena *arena;
   wk_accel_net net;
-  wk_accel_steps steps;
-  wk_accel_options o;
-  wk_accel_searching x;
+  wk_sched_steps steps;
+  wk_sched_options o;
+  wk_sched_searching x;
 } subject;
 
 static void open(subject *s, size_t graph) {
@@ -284,7 +284,7 @@ static void open(subject *s, size_t graph) {
   if (bad) fail_msg("%s: %s", bad->place, bad->message);
   wk_accel_net_init(&s->net, &s->machine, s->arena);
   if (!wk_accel_net_make(s->module->main, &s->net, &why)) fail_msg("%s", why.reason);
-  s->x = (wk_accel_searching){.net = &s->net, .uses = wk_accel_uses(&s->net, s->arena),
+  s->x = (wk_sched_searching){.net = &s->net, .uses = wk_sched_uses(&s->net, s->arena),
                               .o = &s->o, .steps = &s->steps};
   s->x.is_tied = wk_arena_alloc(s->arena, (s->net.tensors.n + 1) * sizeof *s->x.is_tied);
   s->x.plan.resident = wk_xcalloc(s->net.tensors.n + 1, sizeof *s->x.plan.resident);
@@ -292,20 +292,20 @@ static void open(subject *s, size_t graph) {
 }
 
 static void close(subject *s) {
-  wk_accel_plan_free(&s->x.plan);
-  wk_accel_steps_free(&s->steps);
+  wk_sched_plan_free(&s->x.plan);
+  wk_sched_steps_free(&s->steps);
   wk_accel_net_free(&s->net);
   wk_module_free(s->module);
   wk_arena_free(s->arena);
 }
 
 static void begin(subject *s, start from) {
-  wk_accel_plan *p = &s->x.plan;
+  wk_sched_plan *p = &s->x.plan;
   int n = (int)s->net.ops.n;
   p->lasting = from == STAYING ? 256 : 8;
   p->chunk = s->machine.scratchpad / (from == STAYING ? 8 : 128);
   for (int i = 0; i < n; i++) {
-    wk_accel_group g = {i, i, 1, false, false};
+    wk_sched_group g = {i, i, 1, false, false};
     if (from == TOGETHER) g.last = i = n - 1;
     if (from != STAYING) g.strips = wk_accel_most_strips(&s->x, g.first, g.last);
     if (from == TOGETHER) g.first = 0;
@@ -323,16 +323,16 @@ static void begin(subject *s, start from) {
  * that are kept, a for those that begin alone; tensors that stay until an operator; sizes of loads,
  * lasting. */
 static void print_plan(const subject *s, wk_str *b) {
-  const wk_accel_plan *p = &s->x.plan;
+  const wk_sched_plan *p = &s->x.plan;
   for (size_t i = 0; i < p->groups.n; i++) {
-    const wk_accel_group *g = &p->groups.data[i];
+    const wk_sched_group *g = &p->groups.data[i];
     wk_str_printf(b, "%s%d-%d/%d%s%s", i ? " " : "", g->first, g->last, g->strips,
                   g->keeps ? "k" : "", g->alone ? "a" : "");
   }
   wk_str_add(b, ";");
   for (size_t t = 0; t < s->net.tensors.n; t++)
     if (p->resident[t] >= 0) wk_str_printf(b, " %zu:%d", t, p->resident[t]);
-  wk_accel_verdict v = wk_accel_judge(&s->x, p, 0, p->groups.n);
+  wk_sched_verdict v = wk_sched_judge(&s->x, p, 0, p->groups.n);
   wk_str_printf(b, "; %lld, %d; ", (long long)p->chunk, p->lasting);
   if (v.fits) wk_str_printf(b, "%lld cycles, %lld bytes", (long long)v.cycles, (long long)v.bytes);
   else wk_str_add(b, "no room");
@@ -341,7 +341,7 @@ static void print_plan(const subject *s, wk_str *b) {
 static void improve(size_t graph, start from, int n, const char *without, wk_str *b) {
   subject s;
   open(&s, graph);
-  if (*without) assert_null(wk_accel_ideas_read(without, &s.o.without));
+  if (*without) assert_null(wk_sched_ideas_read(without, &s.o.without));
   begin(&s, from);
   if (n) wk_accel_improve(&s.x, n);
   print_plan(&s, b);

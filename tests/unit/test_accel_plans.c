@@ -35,8 +35,8 @@ typedef struct {
   wk_module *module;
   wk_arena *arena;
   wk_accel_net net;
-  wk_accel_use *uses;
-  wk_accel_options o;
+  wk_sched_use *uses;
+  wk_sched_options o;
 } subject;
 
 static void open(subject *s) {
@@ -48,20 +48,20 @@ static void open(subject *s) {
   assert_null(wk_module_parse(graph, "t", &s->module));
   wk_accel_net_init(&s->net, &s->large, s->arena);
   if (!wk_accel_net_make(s->module->main, &s->net, &why)) fail_msg("%s", why.reason);
-  s->uses = wk_accel_uses(&s->net, s->arena);
-  s->o.plans = wk_accel_plans_new();
+  s->uses = wk_sched_uses(&s->net, s->arena);
+  s->o.plans = wk_sched_plans_new();
 }
 
 static void close(subject *s) {
-  wk_accel_plans_free(s->o.plans);
+  wk_sched_plans_free(s->o.plans);
   wk_accel_net_free(&s->net);
   wk_module_free(s->module);
   wk_arena_free(s->arena);
 }
 
-static void print_plan(const subject *s, const wk_accel_plan *p, wk_str *b) {
+static void print_plan(const subject *s, const wk_sched_plan *p, wk_str *b) {
   for (size_t i = 0; i < p->groups.n; i++) {
-    const wk_accel_group *g = &p->groups.data[i];
+    const wk_sched_group *g = &p->groups.data[i];
     wk_str_printf(b, "%d-%d/%d%d%d ", g->first, g->last, g->strips, g->keeps, g->alone);
   }
   for (size_t t = 0; t < s->net.tensors.n; t++) wk_str_printf(b, "%d ", p->resident[t]);
@@ -70,14 +70,14 @@ static void print_plan(const subject *s, const wk_accel_plan *p, wk_str *b) {
 
 /* The plan on a machine, as text; "" when there is none. */
 static void plan(subject *s, const wk_machine *m, wk_str *b) {
-  wk_accel_plan p = {0};
+  wk_sched_plan p = {0};
   s->net.machine = m;
-  wk_status bad = wk_accel_find_plan(&s->net, s->uses, &s->o, &p);
+  wk_status bad = wk_sched_find_plan(&s->net, s->uses, &s->o, &p);
   b->n = 0;
   wk_str_add(b, "");
   if (!bad) print_plan(s, &p, b);
   wk_status_free(bad);
-  wk_accel_plan_free(&p);
+  wk_sched_plan_free(&p);
 }
 
 /* Asks for the plan on the large machine, changes something, asks on the small one: is it kept? */
@@ -108,7 +108,7 @@ static void the_same_is_kept(void **state) {
   /* serial is auto but for its waits; for who wants to see candidates it is searched again */
   s.o.prefetch = WK_PREFETCH_SERIAL;
   assert_true(is_kept(&s, &large));
-  wk_accel_explain seen = {.layer = ""};
+  wk_sched_explain seen = {.layer = ""};
   s.o.explain = &seen;
   assert_false(is_kept(&s, &large));
   assert_true(seen.list.n > 3);
@@ -116,7 +116,7 @@ static void the_same_is_kept(void **state) {
   s.o.explain = NULL;
   assert_true(is_kept(&s, &large));
   /* without a place to keep them there is none */
-  wk_accel_plans *kept = s.o.plans;
+  wk_sched_plans *kept = s.o.plans;
   s.o.plans = NULL;
   assert_false(is_kept(&s, &large));
   plan(&s, &s.small, &small);

@@ -400,7 +400,7 @@ static const struct {
 static void parts(void **state) {
   (void)state;
   const wk_machine base = machine_of("base");
-  const wk_accel_options o = {.prefetch = WK_PREFETCH_AUTO};
+  const wk_sched_options o = {.prefetch = WK_PREFETCH_AUTO};
   int wrong = 0;
   for (size_t i = 0; i < WK_COUNTOF(whole_parts); i++) {
     const refusal x = {whole_parts[i].reason, whole_parts[i].graph};

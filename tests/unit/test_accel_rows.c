@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "targets/accel/compile/steps.h"
+#include "compiler/stream/steps.h"
 
 enum { LANES = 8, ROUNDS = 4000 };
 
@@ -265,7 +265,7 @@ static void pixels_in_places(void **state) {
     if (x->h == 1) s.view.sy = 0; /* which no pixel goes by */
     wk_accel_rows_of(&s.net, x, 0, x->h, rows);
     wk_accel_planes_of(&s.net, x, planes);
-    wk_accel_place p = {.buffer = 7, .offset = draw(&r, 0, 3) * LANES,
+    wk_sched_place p = {.buffer = 7, .offset = draw(&r, 0, 3) * LANES,
                         .row = draw(&r, 0, rows[0]), .plane = draw(&r, 0, planes[0]),
                         .pitch = t->row + draw(&r, 0, 2) * LANES};
     p.rows = draw(&r, rows[1], t->rows) - p.row;

@@ -67,13 +67,13 @@ static void draw_span(wk_rng *r, timeline *t, uint64_t free_at[WK_QUEUE_COUNT]) 
   s.start = free_at[s.queue] + pauses[upto(r, WK_COUNTOF(pauses) - 1)];
   if (t->n && upto(r, 1)) { /* behind the command before, whatever its queue */
     uint64_t end = t->spans[t->n - 1].retire;
-    if (end != WK_SCHED_NEVER && end > s.start) s.start = end + upto(r, 2);
+    if (end != WK_SCHED_NOT_RUN && end > s.start) s.start = end + upto(r, 2);
   }
   s.retire = s.start + times[upto(r, WK_COUNTOF(times) - 1)];
   s.released_by = released_by(r, t, s.start);
   if (upto(r, 30)) free_at[s.queue] = s.retire;
-  else s.start = s.retire = WK_SCHED_NEVER; /* it has never run */
-  if (s.retire != WK_SCHED_NEVER && s.retire > t->cycles) t->cycles = s.retire;
+  else s.start = s.retire = WK_SCHED_NOT_RUN; /* it has never run */
+  if (s.retire != WK_SCHED_NOT_RUN && s.retire > t->cycles) t->cycles = s.retire;
   t->spans[t->n++] = s;
 }
 

@@ -121,8 +121,8 @@ static void blocks_in_time(void **state) {
                                  .retire = start + (uint64_t)wk_rng_range(&rng, 0, 40),
                                  .opcode = (uint8_t)m[i].opcode,
                                  .operator = (uint16_t)wk_rng_range(&rng, 0, 2)};
-      if (i % 13 == 5) spans[i].retire = WK_SCHED_NEVER;
-      if (i % 26 == 5) spans[i].start = WK_SCHED_NEVER;
+      if (i % 13 == 5) spans[i].retire = WK_SCHED_NOT_RUN;
+      if (i % 26 == 5) spans[i].start = WK_SCHED_NOT_RUN;
       add_transfer(s, m[i].opcode, m[i].from, m[i].bytes, spans[i].operator);
     }
     const wk_sim_shown x = {s, &s->machine, &run, &wk_sim_timing, NULL, NULL};

@@ -60,7 +60,7 @@ static const timeline timelines[] = {
      {0}},
     {"copies alone", {LD(5, 20, 2), ST(25, 40, 3)}, 44, {0, 0, 20, 24}, {0}, {0, 0, 15, 15}},
     {"of no layer", {EX(0, 10, 0), EX(10, 30, 3)}, 30, {10, 0, 0, 20}, {0}, {0}},
-    {"what never ran", {EX(0, 10, 1), EX(WK_SCHED_NEVER, WK_SCHED_NEVER, 2)}, 20,
+    {"what never ran", {EX(0, 10, 1), EX(WK_SCHED_NOT_RUN, WK_SCHED_NOT_RUN, 2)}, 20,
      {0, 20, 0, 0}, {0}, {0}},
 };
 

@@ -14,6 +14,8 @@
 
 #include "sim/run.h"
 
+#define NEVER WK_SCHED_NOT_RUN
+
 static wk_machine tiny;
 
 static int setup(void **state) {
@@ -70,9 +72,9 @@ static void run_told(void *state, const wk_sim_job *job, wk_sim_result *r) {
     memcpy(told.memory, told.options.memory, sizeof told.memory);
   for (size_t i = 0; i < told.n; i++) {
     const event *e = &told.events[i];
-    if (e->start != WK_SCHED_NEVER)
+    if (e->start != NEVER)
       told.options.event(told.options.context, e->start, e->queue, e->ordinal, false);
-    if (e->retire != WK_SCHED_NEVER)
+    if (e->retire != NEVER)
       told.options.event(told.options.context, e->retire, e->queue, e->ordinal, true);
   }
   told.burnt = burn(told.burn);
@@ -129,13 +131,11 @@ static void spans_are_those_of_the_stream(void **state) {
                   {WK_CMD_LD, LD0},   {WK_CMD_MAP, VE},  {WK_CMD_END, EX}};
   /* the last of each queue is one that the stream does not have */
   static const event events[] = {{LD0, 0, 5, 9},    {LD0, 1, 20, 31},  {LD0, 2, 100, 101},
-                                 {EX, 0, 7, 8},     {EX, 1, 12, WK_SCHED_NEVER}, {EX, 2, 102, 103},
+                                 {EX, 0, 7, 8},     {EX, 1, 12, NEVER}, {EX, 2, 102, 103},
                                  {LD2, 0, 1, 77},   {LD2, 1, 104, 105}, {VE, 0, 3, 4},
                                  {VE, 1, 106, 107}, {ST, 1, 108, 109}, {LD1, 0, 110, 111}};
-  static const uint64_t start[] = {5, 7, 1, WK_SCHED_NEVER, 12, WK_SCHED_NEVER, WK_SCHED_NEVER,
-                                   WK_SCHED_NEVER, 20, 3, WK_SCHED_NEVER},
-                        retire[] = {9, 8, 77, WK_SCHED_NEVER, WK_SCHED_NEVER, WK_SCHED_NEVER,
-                                    WK_SCHED_NEVER, WK_SCHED_NEVER, 31, 4, WK_SCHED_NEVER};
+  static const uint64_t start[] = {5, 7, 1, NEVER, 12, NEVER, NEVER, NEVER, 20, 3, NEVER},
+                        retire[] = {9, 8, 77, NEVER, NEVER, NEVER, NEVER, NEVER, 31, 4, NEVER};
   wk_stream *s = wk_stream_new(&tiny, "");
   wk_sim_run r;
   enum { N = WK_COUNTOF(commands) };
@@ -154,7 +154,7 @@ static void spans_are_those_of_the_stream(void **state) {
   }
   for (int i = 0; i < N; i++)
     assert_int_equal(wk_sched_has_run(&r.spans[i]),
-                     start[i] != WK_SCHED_NEVER && retire[i] != WK_SCHED_NEVER);
+                     start[i] != NEVER && retire[i] != NEVER);
   told.n = 0;
   wk_sim_run_free(&r);
   assert_null(r.spans);
@@ -173,7 +173,6 @@ typedef struct {
   uint32_t released_by;
 } release;
 
-#define NEVER WK_SCHED_NEVER
 static const release releases[] = {
     {"no wait", {0}, 5, 50, {10, 20}, {30, 40}, 45, WK_SCHED_NOBODY},
     {"the first of a queue", {[LD0] = 1}, 5, 50, {10, 20}, {30, 40}, 45, 0},

@@ -58,7 +58,7 @@ static const struct {
 } times[COMMANDS] = {{10, 170, NOBODY}, {20, 600, NOBODY}, {12, 140, NOBODY}, {171, 300, 0},
                      {301, 560, 3},     {300, 300, 3},     {601, 700, 1},     {700, 701, 5},
                      {702, 705, 6},     {600, 640, NOBODY}, {706, 840, 9},
-                     {841, WK_SCHED_NEVER, NOBODY},          {842, 843, 10}};
+                     {841, WK_SCHED_NOT_RUN, NOBODY},          {842, 843, 10}};
 
 static const char names[] = "\0conv1\0conv\0relu\0map";
 static const wk_accel_layer layers[LAYERS] = {

@@ -2,7 +2,7 @@
  * Commands of operators. */
 #include <string.h>
 
-#include "targets/accel/compile/steps.h"
+#include "targets/accel/compile/commands.h"
 
 #define PUT(c, C, field, value) ((c)->v[WK_##C##_##field] = (value))
 
@@ -13,7 +13,9 @@ static wk_isa_command command(const wk_accel_work *w, int opcode, int queue) {
   return c;
 }
 
-static void touch(wk_accel_step *s, const wk_accel_access *a) { s->access[s->n_access++] = *a; }
+wk_sched_step *wk_accel_add_command(wk_sched_steps *s, const wk_isa_command *c) {
+  return wk_sched_step_add(s, (int)c->queue, c->operator, c);
+}
 
 /* The address of piece p's first channel in a spot. */
 static int64_t piece_at(int n, const wk_accel_view *x, const wk_accel_spot *s, int64_t c) {
@@ -122,12 +124,12 @@ static window window_of(const wk_accel_work *w, const chunk *c, const wk_accel_s
    PUT(c, C, dx, (op)->dx))
 
 /* What a window reads: `count` blocks, of each some rows from their first pixel on. */
-static wk_accel_access window_access(const wk_accel_work *w, const window *x, const chunk *c,
+static wk_sched_access window_access(const wk_accel_work *w, const window *x, const chunk *c,
                                      const wk_accel_spot *a, int64_t first, int field,
                                      int64_t count) {
   const wk_accel_op *op = w->op;
   int64_t n = w->net->n;
-  wk_accel_access y = {.buffer = a->buffer, .field = field, .at = x->in, .n0 = count, .s0 = a->sb,
+  wk_sched_access y = {.buffer = a->buffer, .field = field, .at = x->in, .n0 = count, .s0 = a->sb,
                        .n1 = 1};
   if (op->is_flat) { /* whole images */
     y.from = x->in, y.n1 = c->ny, y.s1 = a->so;
@@ -143,23 +145,24 @@ static wk_accel_access window_access(const wk_accel_work *w, const window *x, co
 }
 
 /* Result, record and residual of a command that drains. */
-static void put_drain(const wk_accel_work *w, wk_accel_step *s, const chunk *c, size_t piece,
+static void put_drain(const wk_accel_work *w, wk_sched_step *s, const chunk *c, size_t piece,
                       const wk_accel_consts *k, const int fields[4]) {
   const wk_accel_piece *p = &w->op->pieces[piece];
   int64_t record = WK_RECORD_BYTES + (int64_t)p->width * WK_ENTRY_BYTES;
   const wk_accel_view *views[2] = {&w->op->out, &w->op->b};
-  const wk_accel_place *places[2] = {&w->out, &w->b};
+  const wk_sched_place *places[2] = {&w->out, &w->b};
   bool has_residual = w->op->kind != WK_ACCEL_MM && w->op->b.tensor >= 0;
   for (int i = 0; i < 1 + has_residual; i++) {
     wk_accel_spot y = wk_accel_spot_of(w->net, views[i], places[i]);
     int64_t at = piece_at(w->net->n, views[i], &y, p->c) + c->o * y.so + c->y * y.sy + c->x * y.sx;
-    touch(s, &(wk_accel_access){.buffer = y.buffer, .field = fields[i], .writes = i == 0, .at = at,
-                                .from = at, .run = (c->nx - 1) * y.sx + p->width, .n0 = c->ny,
-                                .s0 = y.sy, .n1 = 1});
-    if (i == 0) s->c.v[fields[3]] = y.sy;
+    wk_sched_touch(s, &(wk_sched_access){
+        .buffer = y.buffer, .field = fields[i], .writes = i == 0, .at = at, .from = at,
+        .run = (c->nx - 1) * y.sx + p->width, .n0 = c->ny, .s0 = y.sy, .n1 = 1});
+    if (i == 0) ((wk_isa_command *)wk_sched_last_command(w->steps))->v[fields[3]] = y.sy;
   }
-  touch(s, &(wk_accel_access){.buffer = k->record, .field = fields[2], .at = k->record_at,
-                              .from = k->record_at, .run = record, .n0 = 1, .n1 = 1});
+  wk_sched_touch(s, &(wk_sched_access){
+      .buffer = k->record, .field = fields[2], .at = k->record_at, .from = k->record_at,
+      .run = record, .n0 = 1, .n1 = 1});
 }
 
 static void emit_conv(const wk_accel_work *w, const chunk *ch, size_t piece,
@@ -188,12 +191,14 @@ static void emit_conv(const wk_accel_work *w, const chunk *ch, size_t piece,
   PUT(&c, CONV, n, op->pieces[piece].width);
   if (is_last) PUT(&c, CONV, out_x, op->out.sx);
   int64_t tiles = blocks * op->ky * (op->is_packed ? 1 : op->kx);
-  wk_accel_step *s = wk_accel_step_add(w->steps, &c);
-  s->half = *w->half;
-  wk_accel_access in = window_access(w, &x, ch, &a, first, WK_CONV_in, blocks);
-  touch(s, &in);
-  touch(s, &(wk_accel_access){.buffer = k->weights, .field = WK_CONV_wt, .at = k->weights_at,
-                              .from = k->weights_at, .run = tiles * n * n, .n0 = 1, .n1 = 1});
+  wk_sched_step *s = wk_accel_add_command(w->steps, &c);
+  s->slot = *w->half;
+  s->ends_slot = is_last;
+  wk_sched_access in = window_access(w, &x, ch, &a, first, WK_CONV_in, blocks);
+  wk_sched_touch(s, &in);
+  wk_sched_touch(s, &(wk_sched_access){
+      .buffer = k->weights, .field = WK_CONV_wt, .at = k->weights_at, .from = k->weights_at,
+      .run = tiles * n * n, .n0 = 1, .n1 = 1});
   if (is_last)
     put_drain(w, s, ch, piece, k,
               (int[]){WK_CONV_out, WK_CONV_res, WK_CONV_par, WK_CONV_out_y});
@@ -216,13 +221,14 @@ static void emit_depthwise(const wk_accel_work *w, const chunk *ch, size_t piece
   PUT(&c, DWC, drain, 1);
   PUT(&c, DWC, residual, op->b.tensor >= 0);
   PUT(&c, DWC, n, p->width);
-  wk_accel_step *s = wk_accel_step_add(w->steps, &c);
-  s->half = *w->half;
-  wk_accel_access in = window_access(w, &x, ch, &a, first, WK_DWC_in, 1);
-  touch(s, &in);
-  touch(s, &(wk_accel_access){.buffer = k->weights, .field = WK_DWC_wt, .at = k->weights_at,
-                              .from = k->weights_at, .run = op->const_bytes - op->record_bytes,
-                              .n0 = 1, .n1 = 1});
+  wk_sched_step *s = wk_accel_add_command(w->steps, &c);
+  s->slot = *w->half;
+  s->ends_slot = true;
+  wk_sched_access in = window_access(w, &x, ch, &a, first, WK_DWC_in, 1);
+  wk_sched_touch(s, &in);
+  wk_sched_touch(s, &(wk_sched_access){
+      .buffer = k->weights, .field = WK_DWC_wt, .at = k->weights_at, .from = k->weights_at,
+      .run = op->const_bytes - op->record_bytes, .n0 = 1, .n1 = 1});
   put_drain(w, s, ch, piece, k, (int[]){WK_DWC_out, WK_DWC_res, WK_DWC_par, WK_DWC_out_y});
 }
 
@@ -252,14 +258,16 @@ static void emit_product(const wk_accel_work *w, const chunk *ch, size_t piece,
   PUT(&c, MM, acc, *w->half * half_entries(w));
   PUT(&c, MM, drain, 1);
   PUT(&c, MM, n, p->width);
-  wk_accel_step *s = wk_accel_step_add(w->steps, &c);
-  s->half = *w->half;
-  touch(s, &(wk_accel_access){.buffer = a.buffer, .field = WK_MM_in, .at = in, .from = in,
-                              .run = (ch->ny - 1) * a.sy + n, .n0 = op->kc, .s0 = a.sb, .n1 = 1});
+  wk_sched_step *s = wk_accel_add_command(w->steps, &c);
+  s->slot = *w->half;
+  s->ends_slot = true;
+  wk_sched_touch(s, &(wk_sched_access){
+      .buffer = a.buffer, .field = WK_MM_in, .at = in, .from = in, .run = (ch->ny - 1) * a.sy + n,
+      .n0 = op->kc, .s0 = a.sb, .n1 = 1});
   int64_t lines = op->is_transposed ? op->a.c : p->width;
-  touch(s, &(wk_accel_access){.buffer = b.buffer, .field = WK_MM_wt, .at = wt, .from = wt,
-                              .run = (lines - 1) * b.sy + n,
-                              .n0 = op->is_transposed ? 1 : op->kc, .s0 = b.sb, .n1 = 1});
+  wk_sched_touch(s, &(wk_sched_access){
+      .buffer = b.buffer, .field = WK_MM_wt, .at = wt, .from = wt, .run = (lines - 1) * b.sy + n,
+      .n0 = op->is_transposed ? 1 : op->kc, .s0 = b.sb, .n1 = 1});
   put_drain(w, s, ch, piece, k, (int[]){WK_MM_out, WK_MM_res, WK_MM_par, WK_MM_out_y});
 }
 
@@ -283,17 +291,18 @@ static void put_table(const wk_accel_work *w, const wk_accel_consts *k, int tabl
   wk_isa_command c = command(w, WK_CMD_TAB, WK_QUEUE_ve);
   PUT(&c, TAB, table, table);
   PUT(&c, TAB, count, w->op->tables);
-  wk_accel_step *s = wk_accel_step_add(w->steps, &c);
-  touch(s, &(wk_accel_access){.buffer = k->weights, .field = WK_TAB_in, .at = k->weights_at,
-                              .from = k->weights_at, .run = w->op->tables * WK_TABLE_BYTES,
-                              .n0 = 1, .n1 = 1});
+  wk_sched_step *s = wk_accel_add_command(w->steps, &c);
+  wk_sched_touch(s, &(wk_sched_access){
+      .buffer = k->weights, .field = WK_TAB_in, .at = k->weights_at, .from = k->weights_at,
+      .run = w->op->tables * WK_TABLE_BYTES, .n0 = 1, .n1 = 1});
 }
 
-static void touch_record(wk_accel_step *s, const wk_accel_op *op, const wk_accel_consts *k,
+static void touch_record(wk_sched_step *s, const wk_accel_op *op, const wk_accel_consts *k,
                          int field) {
   if (op->record_bytes)
-    touch(s, &(wk_accel_access){.buffer = k->record, .field = field, .at = k->record_at,
-                                .from = k->record_at, .run = op->record_bytes, .n0 = 1, .n1 = 1});
+    wk_sched_touch(s, &(wk_sched_access){
+        .buffer = k->record, .field = field, .at = k->record_at, .from = k->record_at,
+        .run = op->record_bytes, .n0 = 1, .n1 = 1});
 }
 
 /* A loop over words: strides of a, b, result. */
@@ -328,13 +337,13 @@ typedef struct {
   int width, table;
 } mapping;
 
-static void map_access(wk_accel_step *s, const mapping *m, int i, const loop l[3], int field) {
+static void map_access(wk_sched_step *s, const mapping *m, int i, const loop l[3], int field) {
   int64_t lanes = i == 1 && m->view[1]->c == 1 ? 1 : m->width, run = lanes;
   for (int k = 0; k < 2; k++)
     if (l[k].count > 1) run += (l[k].count - 1) * l[k].stride[i];
-  touch(s, &(wk_accel_access){.buffer = m->spot[i].buffer, .field = field, .writes = i == 2,
-                              .at = m->at[i], .from = m->at[i], .run = run, .n0 = l[2].count,
-                              .s0 = l[2].stride[i], .n1 = 1});
+  wk_sched_touch(s, &(wk_sched_access){
+      .buffer = m->spot[i].buffer, .field = field, .writes = i == 2, .at = m->at[i],
+      .from = m->at[i], .run = run, .n0 = l[2].count, .s0 = l[2].stride[i], .n1 = 1});
 }
 
 static void emit_words(const wk_accel_work *w, const mapping *m, const loop l[3],
@@ -356,7 +365,7 @@ static void emit_words(const wk_accel_work *w, const mapping *m, const loop l[3]
     for (int j = 0; j < 3; j++)
       if (j != 1 || m->operands == 2) c.v[strides[i][j]] = l[i].stride[j];
   }
-  wk_accel_step *s = wk_accel_step_add(w->steps, &c);
+  wk_sched_step *s = wk_accel_add_command(w->steps, &c);
   map_access(s, m, 0, l, WK_MAP_a);
   if (m->operands == 2) map_access(s, m, 1, l, WK_MAP_b);
   map_access(s, m, 2, l, WK_MAP_out);
@@ -406,7 +415,7 @@ static int64_t whole_pieces(const wk_accel_work *w, size_t i) {
 static void emit_map(const wk_accel_work *w, const wk_accel_consts *k, int table) {
   const wk_accel_op *op = w->op;
   const wk_accel_view *views[3] = {&op->a, &op->b, &op->out};
-  const wk_accel_place *places[3] = {&w->a, &w->b, &w->out};
+  const wk_sched_place *places[3] = {&w->a, &w->b, &w->out};
   mapping m = {.operands = op->b.tensor >= 0 ? 2 : 1, .table = table};
   for (int j = 0; j < 3; j++) {
     m.view[j] = views[j];
@@ -451,12 +460,12 @@ static void emit_pool(const wk_accel_work *w, const wk_accel_consts *k) {
         PUT(&c, POOL, out_y, y.sy);
         PUT(&c, POOL, out_x, y.sx);
         int64_t at = piece_at(w->net->n, &op->out, &y, p->c) + o * y.so + y0 * y.sy;
-        wk_accel_step *s = wk_accel_step_add(w->steps, &c);
-        wk_accel_access in = window_access(w, &x, &ch, &a, first, WK_POOL_in, 1);
-        touch(s, &in);
-        touch(s, &(wk_accel_access){.buffer = y.buffer, .field = WK_POOL_out, .writes = true,
-                                    .at = at, .from = at, .run = (ch.nx - 1) * y.sx + p->width,
-                                    .n0 = ch.ny, .s0 = y.sy, .n1 = 1});
+        wk_sched_step *s = wk_accel_add_command(w->steps, &c);
+        wk_sched_access in = window_access(w, &x, &ch, &a, first, WK_POOL_in, 1);
+        wk_sched_touch(s, &in);
+        wk_sched_touch(s, &(wk_sched_access){
+            .buffer = y.buffer, .field = WK_POOL_out, .writes = true, .at = at, .from = at,
+            .run = (ch.nx - 1) * y.sx + p->width, .n0 = ch.ny, .s0 = y.sy, .n1 = 1});
         touch_record(s, op, k, WK_POOL_par);
       }
 }
@@ -479,14 +488,14 @@ static void emit_rows(const wk_accel_work *w, const wk_accel_consts *k, int tabl
       PUT(&c, ROW, out_y, y.sy);
       PUT(&c, ROW, out_c, y.sb);
       PUT(&c, ROW, table, table);
-      wk_accel_step *s = wk_accel_step_add(w->steps, &c);
+      wk_sched_step *s = wk_accel_add_command(w->steps, &c);
       int64_t in = a.offset + o * a.so + y0 * a.sy, out = y.offset + o * y.so + y0 * y.sy;
-      touch(s, &(wk_accel_access){.buffer = a.buffer, .field = WK_ROW_in, .at = in, .from = in,
-                                  .run = (ny - 1) * a.sy + w->net->n, .n0 = op->kc, .s0 = a.sb,
-                                  .n1 = 1});
-      touch(s, &(wk_accel_access){.buffer = y.buffer, .field = WK_ROW_out, .writes = true,
-                                  .at = out, .from = out, .run = (ny - 1) * y.sy + w->net->n,
-                                  .n0 = op->kc, .s0 = y.sb, .n1 = 1});
+      wk_sched_touch(s, &(wk_sched_access){
+          .buffer = a.buffer, .field = WK_ROW_in, .at = in, .from = in,
+          .run = (ny - 1) * a.sy + w->net->n, .n0 = op->kc, .s0 = a.sb, .n1 = 1});
+      wk_sched_touch(s, &(wk_sched_access){
+          .buffer = y.buffer, .field = WK_ROW_out, .writes = true, .at = out, .from = out,
+          .run = (ny - 1) * y.sy + w->net->n, .n0 = op->kc, .s0 = y.sb, .n1 = 1});
       touch_record(s, op, k, WK_ROW_par);
     }
 }

@@ -64,7 +64,7 @@ static void push(wk_accel_waiting *w, int64_t ready, int source) {
 }
 
 static int64_t first_ready(const wk_accel_waiting *w) {
-  return w->n ? w->at[w->head].ready : WK_ACCEL_NEVER;
+  return w->n ? w->at[w->head].ready : WK_SCHED_NEVER;
 }
 
 /* Of two that are ready in the same cycle, the read was asked for before. */
@@ -102,7 +102,7 @@ static void deliver(dma *d, int64_t ready, int64_t beats) {
 /* ---- the scratchpad -------------------------------------------------------------------------- */
 
 /* Buffers begin at a bank. */
-static int banks_of(const wk_machine *m, const wk_accel_step *s) {
+static int banks_of(const wk_machine *m, const wk_sched_step *s) {
   int64_t first = s->access[0].from, pitch = s->access[0].s0;
   return first % m->array || pitch % m->array ? 2 : 1;
 }
@@ -129,12 +129,12 @@ static transfer *open_of(channel *x, uint32_t n) { return &x->open[n % WK_ACCEL_
 static int64_t place_at(const dma *d, const channel *x, int64_t n) {
   int64_t window = d->machine->bursts / d->together;
   if (n < window) return 0;
-  return x->served > n - window ? x->free_at[(n - window) % WK_ACCEL_WINDOW] : WK_ACCEL_NEVER;
+  return x->served > n - window ? x->free_at[(n - window) % WK_ACCEL_WINDOW] : WK_SCHED_NEVER;
 }
 
 static int64_t next_request(const dma *d, const channel *x, const transfer *t) {
   int64_t place = place_at(d, x, x->asked);
-  if (place == WK_ACCEL_NEVER) return place;
+  if (place == WK_SCHED_NEVER) return place;
   int64_t begin = t->asked ? 0 : t->passes + WK_COST_dma_request - SETUP;
   return later(later(x->last_ask + 1, begin), place);
 }
@@ -153,7 +153,7 @@ static void ask_writes(const dma *d, channel *x) {
   while (x->asking < x->passed) {
     transfer *t = open_of(x, x->asking);
     int64_t at = next_request(d, x, t);
-    if (at == WK_ACCEL_NEVER) return;
+    if (at == WK_SCHED_NEVER) return;
     note_request(x, t, at);
   }
 }
@@ -166,7 +166,7 @@ static int64_t accesses_in(const transfer *t, int64_t n) {
 /* The beats of a burst are on the bus one after the other, behind those of the one before, its
  * request, and the access that reads its last byte. */
 static int64_t next_sent(channel *x) {
-  if (x->sent == x->asked) return WK_ACCEL_NEVER;
+  if (x->sent == x->asked) return WK_SCHED_NEVER;
   const transfer *t = open_of(x, x->sending);
   int64_t read = t->from + accesses_in(t, t->sent + 1) - 1 + WK_COST_dma_send;
   int64_t asked = x->asked_at[x->sent % WK_ACCEL_WINDOW];
@@ -184,12 +184,12 @@ static void find_next(dma *d, channel *x) {
     x->next_at = next_sent(x);
   } else {
     x->next_at = x->asking < x->passed ? next_request(d, x, open_of(x, x->asking))
-                                       : WK_ACCEL_NEVER;
+                                       : WK_SCHED_NEVER;
   }
 }
 
 static void complete(dma *d, channel *x, int64_t retire) {
-  d->done[d->n_done++] = (wk_accel_done){open_of(x, x->done)->step, retire};
+  d->done[d->n_done++] = (wk_sched_done){open_of(x, x->done)->step, retire};
   d->has_news = true;
   x->retired[x->done++ % WK_ACCEL_OPEN] = retire;
 }
@@ -227,12 +227,14 @@ static void pass(dma *d, channel *x) {
   run_fills(d, x);
 }
 
-void wk_accel_dma_start(dma *d, const wk_accel_step *s, uint32_t index, int64_t start) {
-  channel *x = &d->channels[s->c.queue];
-  x->next = (transfer){.step = index, .is_fill = s->c.opcode == WK_CMD_FILL, .start = start,
+void wk_accel_dma_start(dma *d, const wk_sched_steps *steps, uint32_t index, int64_t start) {
+  const wk_sched_step *s = &steps->list.data[index];
+  const wk_isa_command *c = wk_accel_step_command(steps, index);
+  channel *x = &d->channels[c->queue];
+  x->next = (transfer){.step = index, .is_fill = c->opcode == WK_CMD_FILL, .start = start,
                        .banks = banks_of(d->machine, s),
-                       .accesses = accesses_of(d->machine, &s->c, s->bytes)};
-  if (!x->next.is_fill) find_traffic(d, &s->c, &x->next);
+                       .accesses = accesses_of(d->machine, c, s->bytes)};
+  if (!x->next.is_fill) find_traffic(d, c, &x->next);
   x->has_next = true;
   find_next(d, x);
 }
@@ -247,7 +249,7 @@ static channel *next_channel(dma *d) {
     int64_t at = d->channels[q].next_at, least = d->channels[best].next_at;
     if (at < least || (at == least && best == d->turn)) best = q;
   }
-  return d->channels[best].next_at == WK_ACCEL_NEVER ? NULL : &d->channels[best];
+  return d->channels[best].next_at == WK_SCHED_NEVER ? NULL : &d->channels[best];
 }
 
 static int64_t time_of(const dma *d, const channel *x) {
@@ -327,7 +329,7 @@ bool wk_accel_dma_run(dma *d, int64_t until) {
   d->has_news = false;
   while (!d->has_news) {
     channel *x = next_channel(d);
-    int64_t serves = next_service(d), asks = x ? time_of(d, x) : WK_ACCEL_NEVER;
+    int64_t serves = next_service(d), asks = x ? time_of(d, x) : WK_SCHED_NEVER;
     int64_t at = asks <= serves ? asks : serves;
     if (at >= until) return false;
     d->now = at;
@@ -352,7 +354,7 @@ void wk_accel_dma_fetch(dma *d, int64_t started, int64_t now) {
 /* The commands of a batch come one after the other. */
 int64_t wk_accel_dma_fetched(const dma *d, int64_t n) {
   int64_t batch = n / d->per_batch;
-  if (batch >= d->fetched) return WK_ACCEL_NEVER;
+  if (batch >= d->fetched) return WK_SCHED_NEVER;
   int64_t at = d->batch_at[batch % WK_ACCEL_BATCHES];
   if (!at) return 0;
   const wk_fraction rate = d->machine->dram_bytes;
@@ -373,7 +375,7 @@ void wk_accel_dma_init(dma *d, const wk_machine *m, const wk_accel_ports *ports,
     channel *x = &d->channels[q];
     x->is_store = q == WK_QUEUE_st;
     x->limit = x->is_store ? OPEN_STORES : OPEN_LOADS;
-    x->next_at = WK_ACCEL_NEVER;
+    x->next_at = WK_SCHED_NEVER;
     x->last_ask = x->last_sent = -1;
   }
   d->last_ask = -1;

@@ -12,9 +12,9 @@
 #ifndef WICK_ACCEL_DMA_H
 #define WICK_ACCEL_DMA_H
 
+#include "compiler/stream/machine.h"
+#include "targets/accel/compile/commands.h"
 #include "targets/accel/compile/ports.h"
-
-#define WK_ACCEL_NEVER INT64_MAX /* not known yet */
 
 /* A command of a channel: what it moves, and how far it is. */
 typedef struct {
@@ -66,11 +66,6 @@ typedef struct {
 } wk_accel_waiting;
 
 typedef struct {
-  uint32_t step;
-  int64_t retire;
-} wk_accel_done;
-
-typedef struct {
   const wk_machine *machine;
   int64_t together; /* bursts of a command that are one here */
   const wk_accel_ports *ports; /* the array's */
@@ -86,7 +81,7 @@ typedef struct {
   bool has_news;
   int64_t now; /* of the last event */
   /* what was found to retire since `n_done` was last set to 0 */
-  wk_accel_done done[4 * WK_ACCEL_OPEN];
+  wk_sched_done done[4 * WK_ACCEL_OPEN];
   int n_done;
 } wk_accel_dma;
 
@@ -96,10 +91,10 @@ void wk_accel_dma_init(wk_accel_dma *d, const wk_machine *m, const wk_accel_port
 
 /* When a command of this channel may start, by what is known; NEVER: an event comes first. */
 static inline int64_t wk_accel_dma_free(const wk_accel_dma *d, uint32_t queue) {
-  return d->channels[queue].has_next ? WK_ACCEL_NEVER : d->channels[queue].free;
+  return d->channels[queue].has_next ? WK_SCHED_NEVER : d->channels[queue].free;
 }
 /* LD, ST or FILL, number `index` of the steps. */
-void wk_accel_dma_start(wk_accel_dma *d, const wk_accel_step *s, uint32_t index, int64_t start);
+void wk_accel_dma_start(wk_accel_dma *d, const wk_sched_steps *s, uint32_t index, int64_t start);
 
 /* Events before `until`, up to the first that others may have waited for: a command is done, the
  * next one may start, commands are fetched. True: there was such a one. */

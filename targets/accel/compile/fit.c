@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Does an operator fit into the scratchpad, a row of its result at a time? Stacks of images go one
  * by one, and what goes channel by channel is cut until it does. */
-#include "targets/accel/compile/plan.h"
+#include "targets/accel/compile/emit.h"
 
 static bool goes_by_channels(const wk_accel_op *op) {
   return op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_MAP || op->kind == WK_ACCEL_POOL;
@@ -10,40 +10,32 @@ static bool goes_by_channels(const wk_accel_op *op) {
 /* Of operand 0 or 1, for row y of the result. */
 static int64_t operand_room(const wk_accel_net *net, const wk_accel_op *op, int operand,
                             int64_t y) {
-  const wk_accel_view *x = operand ? &op->b : &op->a;
-  int64_t rows[2], planes[2];
-  if (x->tensor < 0) return 0;
-  wk_accel_needed_rows(net, op, operand, y, y + 1, rows);
-  wk_accel_planes_of(net, x, planes);
-  int64_t row = net->tensors.data[x->tensor].row;
-  if (op->is_packed && !operand) row = op->columns * op->a.sx;
-  return (planes[1] - planes[0]) * (rows[1] - rows[0]) * row;
+  wk_sched_view v = wk_accel_sched_view(net, op, operand);
+  int64_t rows[2];
+  if (v.tensor < 0) return 0;
+  wk_sched_tensor t = wk_accel_sched_tensor(&net->tensors.data[v.tensor]);
+  wk_sched_needed_rows(&t, &v, y, y + 1, rows);
+  if (op->is_packed && !operand) t.row = op->columns * op->a.sx;
+  return (v.planes[1] - v.planes[0]) * (rows[1] - rows[0]) * t.row;
 }
-
-bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op) {
-  return op->kind == WK_ACCEL_CONV && !op->is_packed &&
-         (op->const_bytes > net->machine->scratchpad / 5 || op->kc > WK_MAX(CONV, kc));
-}
-
-int64_t wk_accel_split_bytes(const wk_accel_net *net) { return net->machine->scratchpad / 8; }
 
 /* Bytes of the scratchpad that an operator alone needs for a row of its result. */
 static int64_t least_room(const wk_accel_net *net, const wk_accel_op *op) {
-  const wk_accel_tensor *out = &net->tensors.data[op->out.tensor];
-  int64_t most = 0, planes[2], rows[2], consts = op->const_bytes;
+  wk_sched_tensor out = wk_accel_sched_tensor(&net->tensors.data[op->out.tensor]);
+  wk_sched_view v = wk_accel_sched_view(net, op, -1);
+  int64_t most = 0, rows[2], consts = op->const_bytes;
   for (int64_t y = 0; y < op->out.h; y++) {
     int64_t room = operand_room(net, op, 0, y) + operand_room(net, op, 1, y);
     if (room > most) most = room;
   }
-  wk_accel_rows_of(net, &op->out, 0, 1, rows);
-  wk_accel_planes_of(net, &op->out, planes);
+  wk_sched_rows_of(&out, &v, 0, 1, rows);
   if (wk_accel_is_sum(op) && op->out.o == 1 && !op->out.first && !op->leaves_lanes)
-    planes[1] = planes[0] + 1;
+    v.planes[1] = v.planes[0] + 1;
   if (wk_accel_is_split(net, op)) { /* at least a block at a time */
     int64_t block = op->ky * op->kx * net->n * net->n, split = wk_accel_split_bytes(net);
     consts = op->record_bytes + (block > split ? block : split);
   }
-  return most + consts + (planes[1] - planes[0]) * (rows[1] - rows[0]) * out->row;
+  return most + consts + (v.planes[1] - v.planes[0]) * (rows[1] - rows[0]) * out.row;
 }
 
 /* Pieces [from, to) of an operator as one of its own. */
@@ -160,36 +152,19 @@ static size_t cut_channels(wk_accel_net *net, size_t i, size_t parts) {
 /* Some of it is left to transfers that run ahead. */
 static int64_t most_room(const wk_machine *m) { return m->scratchpad - m->scratchpad / 8; }
 
-int64_t wk_accel_least_scratchpad(const wk_machine *m, wk_accel_fits *fits, void *ctx) {
-  wk_machine larger = *m;
-  do {
-    larger.scratchpad *= 2;
-    if (larger.scratchpad > WK_KEY_MAX_scratchpad) return 0;
-  } while (!fits(ctx, &larger));
-  return larger.scratchpad;
-}
-
-const char *wk_accel_room_reason(const wk_accel_net *net, int64_t need, const char *what,
-                                 int64_t fits) {
-  const wk_machine *m = net->machine;
-  const char *has = wk_arena_printf(net->arena, "it needs %lld bytes of scratchpad for %s; machine "
-                                                "'%s' has %lld", (long long)need, what, m->name,
-                                    (long long)m->scratchpad);
-  return fits ? wk_arena_printf(net->arena, "%s, scratchpad=%lld fits", has, (long long)fits)
-              : wk_arena_printf(net->arena, "%s, and none is large enough", has);
-}
-
 typedef struct {
   const wk_accel_net *net;
   const wk_accel_op *op;
 } fitting;
 
 /* The operator fits, as it is or cut. */
-static bool can_fit(void *ctx, const wk_machine *m) {
+static bool can_fit(void *ctx, int64_t scratchpad) {
   const fitting *x = ctx;
   wk_accel_net net = *x->net;
-  net.machine = m;
-  int64_t room = least_room(&net, x->op), most = most_room(m);
+  wk_machine m = *net.machine;
+  m.scratchpad = scratchpad;
+  net.machine = &m;
+  int64_t room = least_room(&net, x->op), most = most_room(&m);
   return room <= most || (goes_by_channels(x->op) && x->op->out.o == 1 &&
                           (int64_t)x->op->n_pieces >= wk_ceil_div(2 * room, most));
 }
@@ -205,10 +180,12 @@ static bool refuse_room(wk_accel_making *k, const wk_accel_op *op, int64_t room)
   fitting x = {net, op};
   bool is_whole = is_whole_tensor(net, &op->out) || is_whole_tensor(net, &op->a) ||
                   is_whole_tensor(net, &op->b);
-  k->reason = wk_accel_room_reason(net, wk_ceil_div(8 * room, 7),
+  wk_sched_machine m;
+  wk_accel_sched_machine(net->machine, &m);
+  k->reason = wk_sched_room_reason(&m, net->arena, wk_ceil_div(8 * room, 7),
                                    is_whole ? "tensors that it cannot take row by row"
                                             : "one row of its result",
-                                   wk_accel_least_scratchpad(net->machine, can_fit, &x));
+                                   wk_sched_least_scratchpad(&m, can_fit, &x));
   return false;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "targets/accel/compile/steps.h"
+#include "targets/accel/compile/net.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -45,9 +45,9 @@ typedef struct {
 typedef struct {
   const wk_accel_net *net;
   const wk_graph *graph;
-  const wk_accel_plan *plan;
-  const wk_accel_use *uses;
-  const wk_accel_steps *steps;
+  const wk_sched_plan *plan;
+  const wk_sched_use *uses;
+  const wk_sched_steps *steps;
   const wk_accel_stream *stream;
 } compiled;
 
@@ -181,13 +181,13 @@ static wk_status add_part(unit *u, const compiled *c, wk_package_part *made) {
 
 /* ---- a part ---------------------------------------------------------------------------------- */
 
-static wk_status compile_part(unit *u, const wk_target_part *part, const wk_accel_options *o,
+static wk_status compile_part(unit *u, const wk_target_part *part, const wk_sched_options *o,
                               wk_package_part *made) {
   wk_accel_net net;
-  wk_accel_plan plan = {0};
-  wk_accel_steps steps = {0};
+  wk_sched_plan plan = {0};
+  wk_sched_steps steps = {0};
   wk_accel_stream stream = {0};
-  wk_accel_use *uses = NULL;
+  wk_sched_use *uses = NULL;
   wk_arena *a = wk_arena_new();
   wk_package_keep_arena(u->pkg, a); /* constants are in it */
   wk_accel_net_init(&net, u->machine, a);
@@ -197,20 +197,22 @@ static wk_status compile_part(unit *u, const wk_target_part *part, const wk_acce
     s = wk_error_at(WK_INTERNAL, why.node ? why.node->name : NULL, "admitted, but: %s", why.reason);
   if (!s) {
     place_constants(&net, u->pkg, u->unit, &u->constants);
-    uses = wk_accel_uses(&net, a);
-    s = wk_accel_find_plan(&net, uses, o, &plan);
-    if (!s && o->explain) wk_accel_explain_text(o->explain, &net, &plan);
+    wk_sched_net sched;
+    wk_accel_sched_net(&net, a, &sched);
+    uses = wk_sched_uses(&sched, a);
+    s = wk_sched_find_plan(&sched, uses, o, &plan);
+    if (!s && o->explain) wk_sched_explain_text(o->explain, &sched, &plan);
     if (!s) {
-      wk_accel_build(&net, &plan, uses, 0, plan.groups.n, &steps);
-      wk_accel_depend(&net, o->prefetch, o->without, &steps);
-      s = wk_accel_schedule(&net, &steps, o->prefetch, &stream);
+      wk_sched_build(&sched, &plan, uses, 0, plan.groups.n, &steps);
+      wk_sched_depend(&sched, o->prefetch, o->without, &steps);
+      s = wk_accel_schedule(&sched, &steps, o->prefetch, &stream);
     }
   }
   if (!s)
     s = add_part(u, &(compiled){&net, part->graph, &plan, uses, &steps, &stream}, made);
   wk_accel_stream_free(&stream);
-  wk_accel_steps_free(&steps);
-  wk_accel_plan_free(&plan);
+  wk_sched_steps_free(&steps);
+  wk_sched_plan_free(&plan);
   wk_accel_net_free(&net);
   return s;
 }
@@ -295,7 +297,7 @@ static void free_unit(unit *u) {
   wk_str_free(&u->layers), wk_str_free(&u->texts), wk_str_free(&u->machine_text);
 }
 
-static wk_status compile_parts(unit *u, const wk_accel_options *o, const wk_target_part *parts,
+static wk_status compile_parts(unit *u, const wk_sched_options *o, const wk_target_part *parts,
                                size_t n, wk_package_part *made) {
   wk_machine_text(&u->machine_text, u->machine);
   add_text(u, "");
@@ -308,7 +310,7 @@ static wk_status compile_parts(unit *u, const wk_accel_options *o, const wk_targ
   return NULL;
 }
 
-wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_accel_options *o,
+wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_sched_options *o,
                            const wk_target_part *parts, size_t n, wk_package *pkg,
                            uint32_t *row, int64_t *predicted) {
   wk_arena *a = wk_arena_new();
@@ -328,7 +330,7 @@ wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_accel
 
 /* ---- without a package ----------------------------------------------------------------------- */
 
-wk_status wk_accel_write_stream(const wk_machine *m, const wk_accel_options *o,
+wk_status wk_accel_write_stream(const wk_machine *m, const wk_sched_options *o,
                                 const wk_target_part *parts, size_t n, const char *path,
                                 int64_t *predicted) {
   wk_arena *a = wk_arena_new();

@@ -10,11 +10,11 @@
 /* Adds a unit with these parts (targets/accel/isa/unit.h). Every stream has passed the checker.
  * *predicted: cycles of all, by the schedule model.
  * WK_INPUT: the machine's memory (dram_size) is too small for one. */
-wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_accel_options *o,
+wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_sched_options *o,
                            const wk_target_part *parts, size_t n, wk_package *pkg,
                            uint32_t *row, int64_t *predicted) WK_MUST_CHECK;
 /* The only part as files: wk_accel_emit_streams. */
-wk_status wk_accel_write_stream(const wk_machine *m, const wk_accel_options *o,
+wk_status wk_accel_write_stream(const wk_machine *m, const wk_sched_options *o,
                                 const wk_target_part *parts, size_t n,
                                 const char *path, int64_t *predicted) WK_MUST_CHECK;
 

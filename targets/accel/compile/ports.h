@@ -8,7 +8,7 @@
 #ifndef WICK_ACCEL_PORTS_H
 #define WICK_ACCEL_PORTS_H
 
-#include "targets/accel/compile/steps.h"
+#include "targets/accel/isa/isa.h"
 
 /* A command of ex from its first word to its last; waits: cycles that an access to one bank waits
  * then, on average. */

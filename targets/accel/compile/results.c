@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-int64_t *wk_accel_tensor_starts(const wk_accel_net *net, const wk_accel_use *uses, wk_arena *a,
+int64_t *wk_accel_tensor_starts(const wk_accel_net *net, const wk_sched_use *uses, wk_arena *a,
                                 int64_t *bytes) {
   int64_t *at = wk_arena_alloc(a, net->tensors.n * sizeof *at);
   *bytes = 0;
@@ -14,12 +14,12 @@ int64_t *wk_accel_tensor_starts(const wk_accel_net *net, const wk_accel_use *use
   return at;
 }
 
-void wk_accel_add_windows(const wk_accel_net *net, const wk_accel_steps *s, const int64_t *starts,
+void wk_accel_add_windows(const wk_accel_net *net, const wk_sched_steps *s, const int64_t *starts,
                           wk_str *out) {
   for (size_t i = 0; i < s->results.n; i++) {
-    const wk_accel_computed *r = &s->results.data[i];
+    const wk_sched_computed *r = &s->results.data[i];
     const wk_accel_tensor *t = &net->tensors.data[r->tensor];
-    const wk_accel_place *p = &r->place;
+    const wk_sched_place *p = &r->place;
     int64_t plane = t->rows * t->row;
     wk_accel_window w = {.at = (uint64_t)(starts[r->tensor] + p->plane * plane + p->row * t->row),
                          .plane = (uint64_t)plane,

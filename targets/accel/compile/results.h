@@ -5,14 +5,14 @@
 #define WICK_ACCEL_RESULTS_H
 
 #include "compiler/package/package.h"
-#include "targets/accel/compile/plan.h"
+#include "targets/accel/compile/commands.h"
 
 /* Of each tensor: the byte of the part's tensors at which it begins; -1: nothing computes it.
  * *bytes: of all. */
-int64_t *wk_accel_tensor_starts(const wk_accel_net *net, const wk_accel_use *uses, wk_arena *a,
+int64_t *wk_accel_tensor_starts(const wk_accel_net *net, const wk_sched_use *uses, wk_arena *a,
                                 int64_t *bytes);
 /* A wk_accel_window for each of the steps' results, whose buffers have been placed. */
-void wk_accel_add_windows(const wk_accel_net *net, const wk_accel_steps *s, const int64_t *starts,
+void wk_accel_add_windows(const wk_accel_net *net, const wk_sched_steps *s, const int64_t *starts,
                           wk_str *out);
 /* A wk_accel_value for each tensor that a layer leaves; the layers get their rows, `first` on. */
 void wk_accel_add_values(const wk_accel_net *net, const int64_t *starts, uint32_t first,

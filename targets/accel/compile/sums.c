@@ -30,11 +30,11 @@ static int64_t record_reads(const wk_machine *m, const sums *s) {
 
 /* Results cannot overtake an array that reads less than a word for a pixel, which is a bank for
  * more than a cycle: cycles that the drain of step i loses behind the next command. */
-static int64_t held_up(const wk_accel_array *x, const wk_accel_steps *steps, size_t i,
+static int64_t held_up(const wk_accel_array *x, const wk_sched_steps *steps, size_t i,
                        int64_t pixels) {
   enum { NEAR = 32 };
   for (size_t k = i + 1; k < steps->list.n && k < i + NEAR; k++) {
-    const wk_isa_command *c = &steps->list.data[k].c;
+    const wk_isa_command *c = wk_accel_step_command(steps, k);
     if (c->queue != WK_QUEUE_ex || c->opcode == WK_CMD_MARK) continue;
     int64_t column = c->opcode == WK_CMD_CONV ? WK_SV(c, CONV, in_x) : 0;
     if (column < 1 || column >= x->m->array) return 0;
@@ -50,9 +50,9 @@ static int64_t held_up(const wk_accel_array *x, const wk_accel_steps *steps, siz
  * follow without a gap, its drain follows the drain. The engine takes a command when the array has
  * begun with the one before and has all of its weights; the array begins with one when the drain
  * has begun with the last but one. */
-int64_t wk_accel_array_run(wk_accel_array *x, const wk_accel_steps *steps, size_t i,
+int64_t wk_accel_array_run(wk_accel_array *x, const wk_sched_steps *steps, size_t i,
                            int64_t start) {
-  const wk_isa_command *c = &steps->list.data[i].c;
+  const wk_isa_command *c = wk_accel_step_command(steps, i);
   if (c->opcode == WK_CMD_MARK) return x->free = start + WK_COST_mark;
   sums s = sums_of(x->m, c);
   int64_t from = later(start, x->lines), enters = later(x->words, x->drains[0]);

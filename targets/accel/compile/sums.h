@@ -4,6 +4,7 @@
 #ifndef WICK_ACCEL_SUMS_H
 #define WICK_ACCEL_SUMS_H
 
+#include "targets/accel/compile/commands.h"
 #include "targets/accel/compile/ports.h"
 
 typedef struct {
@@ -16,6 +17,6 @@ typedef struct {
 } wk_accel_array;
 
 /* Step i, which starts not before `free`: when it retires. */
-int64_t wk_accel_array_run(wk_accel_array *x, const wk_accel_steps *s, size_t i, int64_t start);
+int64_t wk_accel_array_run(wk_accel_array *x, const wk_sched_steps *s, size_t i, int64_t start);
 
 #endif

@@ -2,15 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "targets/accel/compile/ideas.h"
 #include "targets/accel/compile/package.h"
 #include "targets/accel/isa/unit_emit.h"
 
 typedef struct {
   wk_instance base;
   wk_machine machine;
-  wk_accel_options options;
-  wk_accel_explain explain;
+  wk_sched_options options;
+  wk_sched_explain explain;
   char *spec, *layer; /* layer: --explain */
 } accel;
 
@@ -21,8 +20,8 @@ static accel *accel_to_set(wk_instance *t) { return (accel *)(void *)t; }
 
 static wk_status set_prefetch(wk_instance *t, const char *value) {
   for (size_t i = 0; i < WK_PREFETCH_COUNT; i++)
-    if (!strcmp(value, wk_accel_prefetch_names[i]))
-      return accel_to_set(t)->options.prefetch = (wk_accel_prefetch)i, NULL;
+    if (!strcmp(value, wk_sched_prefetch_names[i]))
+      return accel_to_set(t)->options.prefetch = (wk_sched_prefetch)i, NULL;
   return wk_error(WK_USAGE, "there are off, serial, double and auto, not '%s'", value);
 }
 
@@ -41,7 +40,7 @@ static wk_status set_marks(wk_instance *t, const char *value) {
 }
 
 static wk_status set_without(wk_instance *t, const char *value) {
-  return wk_accel_ideas_read(value, &accel_to_set(t)->options.without);
+  return wk_sched_ideas_read(value, &accel_to_set(t)->options.without);
 }
 
 static wk_status set_dram(wk_instance *t, const char *value) {
@@ -52,7 +51,7 @@ static wk_status set_explain(wk_instance *t, const char *value) {
   accel *x = accel_to_set(t);
   free(x->layer);
   x->layer = wk_xstrdup(value);
-  x->explain = (wk_accel_explain){.layer = x->layer};
+  x->explain = (wk_sched_explain){.layer = x->layer};
   x->options.explain = &x->explain;
   return NULL;
 }
@@ -93,7 +92,7 @@ static void close_accel(wk_instance *t) {
   accel *x = (accel *)(void *)t;
   wk_vec_free(&x->explain.list);
   wk_str_free(&x->explain.text);
-  wk_accel_plans_free(x->options.plans);
+  wk_sched_plans_free(x->options.plans);
   free(x->layer);
   free(x->spec);
   free(t);
@@ -102,8 +101,8 @@ static void close_accel(wk_instance *t) {
 static wk_status open_accel(const char *spec, wk_instance **out) {
   accel *t = wk_xcalloc(1, sizeof *t);
   t->spec = wk_xstrdup(spec ? spec : "base");
-  t->options = (wk_accel_options){.prefetch = WK_PREFETCH_AUTO, .effort = 1,
-                                  .plans = wk_accel_plans_new()};
+  t->options = (wk_sched_options){.prefetch = WK_PREFETCH_AUTO, .effort = 1,
+                                  .plans = wk_sched_plans_new()};
   t->base = (wk_instance){&wk_target_accel, t->spec, true};
   wk_status s = wk_machine_read(t->spec, &t->machine);
   if (s) close_accel(&t->base);
@@ -156,7 +155,7 @@ static bool edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is
 
 /* For whoever asks, also when s is an error. The layer may have been in none of the parts. */
 static wk_status tell_explained(const accel *x, wk_status s, const wk_emit_options *o) {
-  wk_accel_explain *e = x->options.explain;
+  wk_sched_explain *e = x->options.explain;
   if (!e) return s;
   if (o->text) wk_str_addn(o->text, e->text.s, e->text.n);
   e->text.n = 0;

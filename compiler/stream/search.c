@@ -4,45 +4,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "targets/accel/compile/search.h"
+#include "compiler/stream/search.h"
 
-void wk_accel_plan_free(wk_accel_plan *p) {
+void wk_sched_plan_free(wk_sched_plan *p) {
   wk_vec_free(&p->groups);
   free(p->resident);
 }
 
-typedef wk_accel_searching searching;
-typedef wk_accel_verdict verdict;
+typedef wk_sched_searching searching;
+typedef wk_sched_verdict verdict;
 
 /* ---- what a group may be --------------------------------------------------------------------- */
 
 static bool overlap(const int64_t a[2], const int64_t b[2]) { return a[0] < b[1] && b[0] < a[1]; }
 
 static void find_ties(searching *x) {
-  size_t n = x->net->ops.n;
+  size_t n = x->net->n_ops;
   for (size_t i = 0; i < n; i++)
     for (size_t j = i + 1; j < n; j++) {
-      const wk_accel_view *a = &x->net->ops.data[i].out, *b = &x->net->ops.data[j].out;
-      int64_t p[2], q[2];
-      if (a->tensor != b->tensor) continue;
-      wk_accel_planes_of(x->net, a, p);
-      wk_accel_planes_of(x->net, b, q);
-      if (overlap(p, q)) x->is_tied[a->tensor] = true;
+      const wk_sched_view *a = &x->net->ops[i].out, *b = &x->net->ops[j].out;
+      if (a->tensor == b->tensor && overlap(a->planes, b->planes)) x->is_tied[a->tensor] = true;
     }
 }
 
 static bool within(int i, int first, int last) { return i >= first && i <= last; }
 
-bool wk_accel_is_group(const searching *x, int first, int last) {
-  for (size_t t = 0; t < x->net->tensors.n; t++) {
-    const wk_accel_use *u = &x->uses[t];
+bool wk_sched_is_group(const searching *x, int first, int last) {
+  for (size_t t = 0; t < x->net->n_tensors; t++) {
+    const wk_sched_use *u = &x->uses[t];
     if (u->first_writer < 0 || u->first_writer == u->last_writer) continue;
     bool all = within(u->first_writer, first, last) && within(u->last_writer, first, last);
     bool is_written = false, is_read = false;
     for (int i = first; i <= last && !all; i++) {
-      const wk_accel_op *op = &x->net->ops.data[i];
+      const wk_sched_op *op = &x->net->ops[i];
       is_written = is_written || op->out.tensor == (int)t;
-      is_read = is_read || op->a.tensor == (int)t || op->b.tensor == (int)t;
+      for (int k = 0; k < WK_SCHED_OPERANDS; k++)
+        is_read = is_read || op->in[k].tensor == (int)t;
     }
     if (is_written && (is_read || x->is_tied[t])) return false;
   }
@@ -52,10 +49,10 @@ bool wk_accel_is_group(const searching *x, int first, int last) {
 /* ---- what it costs --------------------------------------------------------------------------- */
 
 /* Cycles of a queue's own work. */
-static int64_t busy(const wk_accel_steps *s, const wk_accel_times *t, int queue) {
+static int64_t busy(const wk_sched_steps *s, const wk_sched_times *t, int queue) {
   int64_t sum = 0, last = 0;
   for (size_t i = 0; i < s->list.n; i++) {
-    if ((int)s->list.data[i].c.queue != queue) continue;
+    if (s->list.data[i].queue != queue) continue;
     int64_t from = t->start[i] > last ? t->start[i] : last;
     if (t->retire[i] > from) sum += t->retire[i] - from, last = t->retire[i];
   }
@@ -81,55 +78,55 @@ static const struct {
 };
 
 static double cost_of(const searching *x, const verdict *v, int guess) {
-  wk_accel_prefetch mode = x->o->prefetch;
+  wk_sched_prefetch mode = x->o->prefetch;
   return v->most + modes[mode].unhidden[guess] * ((double)v->cycles - v->most) + modes[mode].more;
 }
 
 static int guesses(const searching *x) { return modes[x->o->prefetch].guesses; }
 
-verdict wk_accel_judge(const searching *x, const wk_accel_plan *p, size_t g0, size_t g1) {
-  wk_accel_steps *s = x->steps;
-  wk_accel_times t;
+verdict wk_sched_judge(const searching *x, const wk_sched_plan *p, size_t g0, size_t g1) {
+  wk_sched_steps *s = x->steps;
+  wk_sched_times t;
   wk_arena *a = wk_arena_new();
-  wk_accel_steps_clear(s);
-  wk_accel_build(x->net, p, x->uses, g0, g1, s);
-  wk_accel_depend(x->net, x->o->prefetch, x->o->without, s);
+  wk_sched_steps_clear(s, x->net);
+  wk_sched_build(x->net, p, x->uses, g0, g1, s);
+  wk_sched_depend(x->net, x->o->prefetch, x->o->without, s);
   int64_t room = x->net->machine->scratchpad;
-  verdict v = {.fits = wk_accel_simulate(x->net, s, room, x->o->prefetch, a, &t)};
+  verdict v = {.fits = wk_sched_simulate(x->net, s, room, x->o->prefetch, a, &t)};
   v.cycles = t.cycles;
   v.bytes = s->loaded + s->stored;
   if (v.fits) {
-    const wk_machine *m = x->net->machine;
-    v.bus = (double)v.bytes * (double)m->dram_bytes.den / (double)m->dram_bytes.num;
-    v.ex = (double)busy(s, &t, WK_QUEUE_ex);
-    v.ve = (double)busy(s, &t, WK_QUEUE_ve);
-    v.most = v.ex > v.ve ? v.ex : v.ve;
-    if (v.bus > v.most) v.most = v.bus;
+    const wk_sched_machine *m = x->net->machine;
+    v.most = v.bus = (double)v.bytes * (double)m->bytes_den / (double)m->bytes_num;
+    for (int q = 0; q < m->queues.n; q++) {
+      if (!wk_sched_in(m->queues.computes, q)) continue;
+      v.busy[q] = (double)busy(s, &t, q);
+      if (v.busy[q] > v.most) v.most = v.busy[q];
+    }
     v.cost = cost_of(x, &v, 0);
   }
   wk_arena_free(a);
   return v;
 }
 
-static verdict judge_group(const searching *x, const wk_accel_group *g) {
-  wk_accel_plan p = x->plan;
-  p.groups.data = (wk_accel_group *)(uintptr_t)g;
+static verdict judge_group(const searching *x, const wk_sched_group *g) {
+  wk_sched_plan p = x->plan;
+  p.groups.data = (wk_sched_group *)(uintptr_t)g;
   p.groups.n = 1;
-  return wk_accel_judge(x, &p, 0, 1);
+  return wk_sched_judge(x, &p, 0, 1);
 }
 
-static void record(const searching *x, const wk_accel_group *g, const verdict *v) {
-  const wk_accel_candidate c = {.group = *g, .fits = v->fits, .cycles = v->cycles,
-                                .bytes = v->bytes, .ex = (int64_t)v->ex, .ve = (int64_t)v->ve,
-                                .bus = (int64_t)v->bus, .most = v->most,
-                                .cost = v->cost};
+static void record(const searching *x, const wk_sched_group *g, const verdict *v) {
+  wk_sched_candidate c = {.group = *g, .fits = v->fits, .cycles = v->cycles, .bytes = v->bytes,
+                          .bus = (int64_t)v->bus, .most = v->most, .cost = v->cost};
+  for (int q = 0; q < WK_SCHED_QUEUES; q++) c.busy[q] = (int64_t)v->busy[q];
   if (x->o->explain) wk_vec_push(&x->o->explain->list, c);
 }
 
-int wk_accel_most_strips(const searching *x, int first, int last) {
+int wk_sched_most_strips(const searching *x, int first, int last) {
   int64_t rows = 1;
   for (int i = first; i <= last; i++) {
-    int64_t r = x->net->tensors.data[x->net->ops.data[i].out.tensor].rows;
+    int64_t r = x->net->tensors[x->net->ops[i].out.tensor].rows;
     if (r > rows) rows = r;
   }
   return (int)rows;
@@ -146,20 +143,20 @@ static int next_strips(int s, int step) { return s < step + 1 ? s + 1 : s + wk_c
 /* A way to compute operators as one group. */
 typedef struct {
   double cost;
-  wk_accel_group group;
+  wk_sched_group group;
 } way;
 
 /* The best ways to compute operators [first, last] as one group, for each guess. False: no such
  * group fits. */
 static bool best_group(const searching *x, int first, int last, way best[GUESSES]) {
   bool fits = false;
-  int most = wk_accel_most_strips(x, first, last), worse = 0, next;
+  int most = wk_sched_most_strips(x, first, last), worse = 0, next;
   int step = efforts[x->o->effort].step;
   for (int s = 1; s <= most && worse < efforts[x->o->effort].worse; s = next) {
     next = next_strips(s, step);
     if (next > most && s < most) next = most;
     for (int keeps = s > 1; keeps >= 0; keeps--) {
-      wk_accel_group g = {first, last, s, keeps, false};
+      wk_sched_group g = {first, last, s, keeps, false};
       verdict v = judge_group(x, &g);
       record(x, &g, &v);
       if (!v.fits) continue;
@@ -184,31 +181,36 @@ typedef struct {
   int first, last;
 } fitting;
 
-static bool can_fit(void *ctx, const wk_machine *m) {
+static bool can_fit(void *ctx, int64_t scratchpad) {
   const fitting *f = ctx;
-  wk_accel_net net = *f->x->net;
+  wk_arena *a = wk_arena_new();
+  wk_sched_net net = *f->x->net;
+  wk_sched_machine m = *net.machine;
   searching x = *f->x;
-  wk_accel_options o = *x.o;
+  wk_sched_options o = *x.o;
   way ways[GUESSES];
-  net.machine = m;
+  m.scratchpad = scratchpad;
+  net.machine = &m;
+  if (m.resize) m.resize(f->x->net, scratchpad, a, &net);
   o.explain = NULL;
   x.net = &net, x.o = &o;
   x.plan.chunk = first_chunk(&x);
-  return best_group(&x, f->first, f->last, ways);
+  bool fits = best_group(&x, f->first, f->last, ways);
+  wk_arena_free(a);
+  return fits;
 }
 
 /* Operators [first, last] are the smallest group of operator `misfit`. */
 static wk_status refuse_group(searching *x, int first, int last, int misfit) {
-  const wk_accel_op *op = &x->net->ops.data[misfit];
+  const wk_sched_machine *m = x->net->machine;
   fitting f = {x, first, last};
-  wk_machine m = *x->net->machine;
-  int64_t fits = wk_accel_least_scratchpad(&m, can_fit, &f);
-  do m.scratchpad += m.scratchpad / 16; /* as exact as need be */
-  while (!can_fit(&f, &m));
-  if (fits && m.scratchpad > fits) m.scratchpad = fits;
+  int64_t need = m->scratchpad, fits = wk_sched_least_scratchpad(m, can_fit, &f);
+  do need += need / 16; /* as exact as need be */
+  while (!can_fit(&f, need));
+  if (fits && need > fits) need = fits;
   x->plan.misfit = misfit;
-  return wk_error_at(WK_RESOURCE, op->name, "%s",
-                     wk_accel_room_reason(x->net, m.scratchpad,
+  return wk_error_at(WK_RESOURCE, x->net->ops[misfit].name, "%s",
+                     wk_sched_room_reason(m, x->net->arena, need,
                                           first == last ? "one row of its result"
                                                         : "rows of what is computed with it",
                                           fits));
@@ -225,7 +227,7 @@ static verdict find_lasting(searching *x) {
   int best = tried[0];
   for (size_t i = 0; i < WK_COUNTOF(tried); i++) {
     x->plan.lasting = tried[i];
-    verdict v = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
+    verdict v = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
     if (v.fits && (!least.fits || v.cycles < least.cycles)) least = v, best = tried[i];
   }
   x->plan.lasting = best;
@@ -244,20 +246,20 @@ typedef struct {
 static wk_status refuse_first(searching *x, cut *const best, int reached) {
   for (int last = reached;; last++)
     for (int first = reached; first >= 0; first--)
-      if (best[first].fits && wk_accel_is_group(x, first, last))
+      if (best[first].fits && wk_sched_is_group(x, first, last))
         return refuse_group(x, first, last, reached);
 }
 
 /* For every number of operators the cheapest groups that they fall into, for each guess. The number
  * that could be reached. */
 static int find_cuts(searching *x, cut *best[GUESSES]) {
-  int n = (int)x->net->ops.n, reached = 0;
-  int limit = wk_accel_leaves_out(x, WK_ACCEL_FUSION) ? 1 : efforts[x->o->effort].longest;
+  int n = (int)x->net->n_ops, reached = 0;
+  int limit = wk_sched_leaves_out(x, WK_SCHED_FUSION) ? 1 : efforts[x->o->effort].longest;
   for (int k = 0; k < guesses(x); k++) best[k][0].fits = true;
   for (int i = 1; i <= n; i++) {
     for (int a = i - 1, tried = 0; a >= 0 && tried < limit; a--) {
       way ways[GUESSES];
-      if (!best[0][a].fits || !wk_accel_is_group(x, a, i - 1)) continue;
+      if (!best[0][a].fits || !wk_sched_is_group(x, a, i - 1)) continue;
       tried++;
       if (!best_group(x, a, i - 1, ways)) break;
       for (int k = 0; k < guesses(x); k++) {
@@ -273,10 +275,10 @@ static int find_cuts(searching *x, cut *best[GUESSES]) {
 
 static void take_groups(searching *x, const cut *best) {
   x->plan.groups.n = 0;
-  for (int i = (int)x->net->ops.n; i > 0; i = best[i].from)
+  for (int i = (int)x->net->n_ops; i > 0; i = best[i].from)
     wk_vec_push(&x->plan.groups, best[i].way.group);
   for (size_t i = 0, j = x->plan.groups.n; i + 1 < j; i++) {
-    wk_accel_group t = x->plan.groups.data[i];
+    wk_sched_group t = x->plan.groups.data[i];
     x->plan.groups.data[i] = x->plan.groups.data[--j];
     x->plan.groups.data[j] = t;
   }
@@ -298,7 +300,7 @@ static void choose_groups(searching *x, cut *const best[GUESSES]) {
 }
 
 static wk_status find_groups(searching *x) {
-  size_t n = x->net->ops.n;
+  size_t n = x->net->n_ops;
   cut *best[GUESSES];
   for (int k = 0; k < guesses(x); k++) best[k] = wk_xcalloc(n + 1, sizeof **best);
   int reached = find_cuts(x, best);
@@ -312,33 +314,33 @@ static wk_status find_groups(searching *x) {
 
 /* ---- residency ------------------------------------------------------------------------------- */
 
-size_t wk_accel_group_of(const wk_accel_plan *p, int op) {
+size_t wk_sched_group_of(const wk_sched_plan *p, int op) {
   size_t g = 0;
   while (p->groups.data[g].last < op) g++;
   return g;
 }
 
-bool wk_accel_may_stay(const searching *x, size_t tensor, int last) {
-  const wk_accel_use *u = &x->uses[tensor];
-  const wk_accel_tensor *y = &x->net->tensors.data[tensor];
+bool wk_sched_may_stay(const searching *x, size_t tensor, int last) {
+  const wk_sched_use *u = &x->uses[tensor];
+  const wk_sched_tensor *y = &x->net->tensors[tensor];
   int from = u->first_writer >= 0 ? u->first_writer : u->first_reader;
-  return !wk_accel_leaves_out(x, WK_ACCEL_RESIDENCY) && !y->is_dense && from >= 0 &&
+  return !wk_sched_leaves_out(x, WK_SCHED_RESIDENCY) && !y->is_shaped && from >= 0 &&
          u->last_reader >= 0 && last >= u->last_writer &&
          y->bytes <= x->net->machine->scratchpad / 2 &&
-         wk_accel_group_of(&x->plan, from) != wk_accel_group_of(&x->plan, last);
+         wk_sched_group_of(&x->plan, from) != wk_sched_group_of(&x->plan, last);
 }
 
 /* Tensors that go from group to group stay where that makes the whole faster. */
 static void find_residents(searching *x) {
-  verdict now = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
-  for (size_t t = 0; t < x->net->tensors.n; t++) {
+  verdict now = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
+  for (size_t t = 0; t < x->net->n_tensors; t++) {
     int last[2] = {x->uses[t].last_reader, x->uses[t].first_reader};
     for (int k = 0; k < (last[0] == last[1] ? 1 : 2); k++) {
-      if (!wk_accel_may_stay(x, t, last[k])) continue;
+      if (!wk_sched_may_stay(x, t, last[k])) continue;
       int before = x->plan.resident[t];
       x->plan.resident[t] =
-          x->plan.groups.data[wk_accel_group_of(&x->plan, last[k])].last;
-      verdict v = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
+          x->plan.groups.data[wk_sched_group_of(&x->plan, last[k])].last;
+      verdict v = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
       if (v.fits && (!now.fits || v.cycles < now.cycles ||
                      (v.cycles == now.cycles && v.bytes < now.bytes))) {
         now = v;
@@ -352,22 +354,22 @@ static void find_residents(searching *x) {
 /* Constants in smaller or larger pieces, once it is known what they are loaded behind. */
 static void find_chunk(searching *x) {
   const int64_t first = x->plan.chunk, tried[] = {first / 2, first * 2};
-  verdict least = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
+  verdict least = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
   int64_t best = first;
   for (size_t i = 0; i < WK_COUNTOF(tried); i++) {
     x->plan.chunk = tried[i];
-    verdict v = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
+    verdict v = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
     if (v.fits && (!least.fits || v.cycles < least.cycles)) least = v, best = tried[i];
   }
   x->plan.chunk = best;
 }
 
 static wk_status search(searching *x) {
-  x->plan.resident = wk_xcalloc(x->net->tensors.n, sizeof *x->plan.resident);
+  x->plan.resident = wk_xcalloc(x->net->n_tensors, sizeof *x->plan.resident);
   x->plan.lasting = LASTING;
   x->plan.marks = x->o->marks;
   x->plan.chunk = first_chunk(x);
-  for (size_t t = 0; t < x->net->tensors.n; t++) x->plan.resident[t] = -1;
+  for (size_t t = 0; t < x->net->n_tensors; t++) x->plan.resident[t] = -1;
   WK_TRY(find_groups(x));
   if (x->o->effort > 0) {
     find_residents(x);
@@ -379,22 +381,22 @@ static wk_status search(searching *x) {
 /* As a whole, by more than a part in `margin`: cycles of both, INT64_MAX where one does not fit. */
 static bool is_faster(const searching *x, const searching *than, int64_t margin,
                       int64_t cycles[2]) {
-  verdict v = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
-  verdict now = wk_accel_judge(than, &than->plan, 0, than->plan.groups.n);
+  verdict v = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
+  verdict now = wk_sched_judge(than, &than->plan, 0, than->plan.groups.n);
   cycles[0] = v.fits ? v.cycles : INT64_MAX;
   cycles[1] = now.fits ? now.cycles : INT64_MAX;
   return v.fits && cycles[0] < cycles[1] - cycles[1] / margin;
 }
 
 /* Candidates of the search before, or those behind, are none of the plan's. */
-static void forget(wk_accel_explain *e, size_t from, size_t to) {
+static void forget(wk_sched_explain *e, size_t from, size_t to) {
   if (!e || to == from) return;
   memmove(&e->list.data[from], &e->list.data[to], (e->list.n - to) * sizeof *e->list.data);
   e->list.n -= to - from;
 }
 
 static int by_last(const void *a, const void *b) {
-  const wk_accel_candidate *x = a, *y = b;
+  const wk_sched_candidate *x = a, *y = b;
   if (x->group.last != y->group.last) return x->group.last < y->group.last ? -1 : 1;
   if (x->group.first != y->group.first) return x->group.first > y->group.first ? -1 : 1;
   return (x->group.strips > y->group.strips) - (x->group.strips < y->group.strips);
@@ -402,13 +404,13 @@ static int by_last(const void *a, const void *b) {
 
 /* Groups that the local search has made are candidates, too. */
 static void record_plan(const searching *x) {
-  wk_accel_explain *e = x->o->explain;
+  wk_sched_explain *e = x->o->explain;
   if (!e) return;
   for (size_t i = 0; i < x->plan.groups.n; i++) {
-    const wk_accel_group *g = &x->plan.groups.data[i];
+    const wk_sched_group *g = &x->plan.groups.data[i];
     bool has_it = false;
     for (size_t k = 0; k < e->list.n && !has_it; k++) {
-      const wk_accel_group *y = &e->list.data[k].group;
+      const wk_sched_group *y = &e->list.data[k].group;
       has_it = y->first == g->first && y->last == g->last && y->strips == g->strips &&
                y->keeps == g->keeps;
     }
@@ -422,7 +424,7 @@ static void record_plan(const searching *x) {
 /* What is explained is what the chosen guess adds up. */
 static void explain_guess(const searching *x) {
   for (size_t i = 0; x->o->explain && i < x->o->explain->list.n; i++) {
-    wk_accel_candidate *c = &x->o->explain->list.data[i];
+    wk_sched_candidate *c = &x->o->explain->list.data[i];
     c->cost = cost_of(x, &(verdict){.most = c->most, .cycles = c->cycles}, x->guess);
   }
 }
@@ -432,23 +434,23 @@ static void explain_guess(const searching *x) {
 static const struct {
   int from, effort; /* the first effort that also does this search; its effort, 0: the same */
   unsigned without;
-} others[] = {{2, 1, 0}, {1, 0, WK_ACCEL_FUSION}};
+} others[] = {{2, 1, 0}, {1, 0, WK_SCHED_FUSION}};
 
 static void search_other(searching *x, int effort, unsigned without) {
-  wk_accel_options other = *x->o;
-  wk_accel_explain *e = other.explain;
+  wk_sched_options other = *x->o;
+  wk_sched_explain *e = other.explain;
   searching y = *x;
   size_t found = e ? e->list.n : 0;
   int64_t cycles[2], margin = without ? modes[x->o->prefetch].margin : INT64_MAX;
   y.o = &other;
-  y.plan = (wk_accel_plan){0};
+  y.plan = (wk_sched_plan){0};
   other.effort = effort;
   other.without |= without;
   wk_status failed = search(&y); /* then what has been found stays */
   bool is_better = !failed && is_faster(&y, x, margin, cycles);
   wk_status_free(failed);
   if (is_better) {
-    wk_accel_plan worse = x->plan;
+    wk_sched_plan worse = x->plan;
     x->plan = y.plan;
     x->guess = y.guess;
     y.plan = worse;
@@ -456,35 +458,35 @@ static void search_other(searching *x, int effort, unsigned without) {
   if (is_better && !without) forget(e, 0, found);
   else if (e) e->list.n = found; /* what leaves out an idea has no candidates of its own */
   if (e && is_better && without) e->single = cycles[0], e->grouped = cycles[1];
-  wk_accel_plan_free(&y.plan);
+  wk_sched_plan_free(&y.plan);
 }
 
 static void search_others(searching *x) {
   int effort = x->o->effort;
   for (size_t i = 0; i < WK_COUNTOF(others); i++) {
-    bool is_new = !others[i].without || !wk_accel_leaves_out(x, others[i].without);
+    bool is_new = !others[i].without || !wk_sched_leaves_out(x, others[i].without);
     if (effort >= others[i].from && is_new)
       search_other(x, others[i].effort ? others[i].effort : effort, others[i].without);
   }
 }
 
-wk_status wk_accel_search(const wk_accel_net *net, const wk_accel_use *uses,
-                          const wk_accel_options *o, wk_accel_plan *out) {
-  wk_accel_steps steps = {0};
+wk_status wk_sched_search(const wk_sched_net *net, const wk_sched_use *uses,
+                          const wk_sched_options *o, wk_sched_plan *out) {
+  wk_sched_steps steps = {0};
   searching x = {.net = net, .uses = uses, .o = o, .steps = &steps};
   wk_assert(modes[o->prefetch].guesses);
-  x.is_tied = wk_xcalloc(net->tensors.n, sizeof *x.is_tied);
+  x.is_tied = wk_xcalloc(net->n_tensors, sizeof *x.is_tied);
   find_ties(&x);
   wk_status s = search(&x);
   if (!s) search_others(&x);
-  int tries = wk_accel_leaves_out(&x, WK_ACCEL_LOCAL_SEARCH) ? 0 : efforts[o->effort].tries;
+  int tries = wk_sched_leaves_out(&x, WK_SCHED_LOCAL_SEARCH) ? 0 : efforts[o->effort].tries;
   if (!s) {
-    wk_accel_improve(&x, tries);
+    wk_sched_improve(&x, tries);
     if (tries) record_plan(&x);
   }
   explain_guess(&x);
   *out = x.plan;
   free(x.is_tied);
-  wk_accel_steps_free(&steps);
+  wk_sched_steps_free(&steps);
   return s;
 }

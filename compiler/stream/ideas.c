@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "targets/accel/compile/ideas.h"
+#include "compiler/stream/ideas.h"
 
 #include <string.h>
 
 static const char *const names[] = {
 #define X(enumerator, name) name,
-    WK_ACCEL_IDEAS(X)
+    WK_SCHED_IDEAS(X)
 #undef X
 };
 
@@ -19,7 +19,7 @@ static wk_status no_idea(const char *text, size_t n) {
   return s;
 }
 
-wk_status wk_accel_ideas_read(const char *text, unsigned *out) {
+wk_status wk_sched_ideas_read(const char *text, unsigned *out) {
   *out = 0;
   for (;; text++) {
     size_t n = strcspn(text, ","), i = 0;
@@ -31,31 +31,31 @@ wk_status wk_accel_ideas_read(const char *text, unsigned *out) {
   }
 }
 
-typedef wk_accel_counts counts;
+typedef wk_sched_counts counts;
 
-static void need(wk_accel_step *s, int queue, const counts c) {
+static void need(wk_sched_step *s, int queue, const counts c) {
   if (s->needs[queue] < c[queue]) s->needs[queue] = c[queue];
 }
 
-void wk_accel_hold_loads(wk_accel_steps *s, unsigned without) {
+void wk_sched_hold_loads(wk_sched_steps *s, const wk_sched_queues *q, unsigned without) {
   counts issued = {0}, group = {0};      /* group: those of the groups before */
   counts tiles[2] = {{0}, {0}};          /* without the last two tiles; without the last one */
   bool has_computed = false;
   for (size_t i = 0; i < s->list.n; i++) {
-    wk_accel_step *x = &s->list.data[i];
-    bool is_load = wk_accel_is_transfer(x) && x->c.queue != WK_QUEUE_st;
+    wk_sched_step *x = &s->list.data[i];
+    bool computes = wk_sched_in(q->computes, x->queue);
+    bool is_load = !computes && !wk_sched_in(q->stores, x->queue);
     if (i && x->group != s->list.data[i - 1].group) memcpy(group, issued, sizeof group);
     if (is_load && has_computed) {
       memcpy(tiles[0], tiles[1], sizeof tiles[0]);
       memcpy(tiles[1], issued, sizeof tiles[1]);
       has_computed = false;
     }
-    for (int q = 0; q < WK_QUEUE_COUNT && is_load; q++) {
-      bool is_engine = q == WK_QUEUE_ex || q == WK_QUEUE_ve;
-      if (without & WK_ACCEL_CROSS_LAYER) need(x, q, group);
-      if (without & WK_ACCEL_EARLY_ISSUE && is_engine) need(x, q, tiles[0]);
+    for (int k = 0; k < q->n && is_load; k++) {
+      if (without & WK_SCHED_CROSS_LAYER) need(x, k, group);
+      if (without & WK_SCHED_EARLY_ISSUE && wk_sched_in(q->computes, k)) need(x, k, tiles[0]);
     }
-    has_computed = has_computed || !wk_accel_is_transfer(x);
-    issued[x->c.queue] = x->ordinal + 1;
+    has_computed = has_computed || computes;
+    issued[x->queue] = x->ordinal + 1;
   }
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The schedule model. Time goes from event to event: a command starts, memory serves a burst, a
- * buffer leaves the scratchpad. Each queue runs its steps in program order; buffers get room in the
+ * The schedule model. Time goes from event to event: a command starts, something happens in a unit
+ * of the machine, a buffer leaves the scratchpad. Each queue runs its steps in program order; buffers get room in the
  * order in which they are first used, as early as there is some. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "targets/accel/compile/dma.h"
 #include "compiler/stream/room.h"
-#include "targets/accel/compile/schedule.h"
-#include "targets/accel/isa/duration.h"
+#include "compiler/stream/schedule.h"
 
 /* What a queue does. */
 typedef struct {
@@ -19,23 +17,14 @@ typedef struct {
   const int64_t *waits; /* then, what has to be known; NULL: look again */
 } queue;
 
-/* The vector unit's command: when it retires depends on what the array does until then. */
 typedef struct {
-  bool busy;
-  uint32_t step;
-  int64_t seen, end; /* seen: up to here it is known; end: if there is nothing behind that */
-  double lost, share;
-} vector;
-
-typedef struct {
-  const wk_accel_net *net;
-  const wk_accel_steps *steps;
-  const wk_machine *m;
-  wk_accel_times *t;
-  queue queues[WK_QUEUE_COUNT];
-  wk_accel_array array;
-  vector ve;
-  wk_accel_dma dma;
+  const wk_sched_net *net;
+  const wk_sched_steps *steps;
+  const wk_sched_machine *m;
+  const wk_sched_model *model;
+  wk_sched_units *units;
+  wk_sched_times *t;
+  queue queues[WK_SCHED_QUEUES];
   int64_t now, last; /* last: the latest retirement of all that are known */
   size_t started, known; /* steps; known: when they retire is */
   /* buffers */
@@ -55,16 +44,16 @@ static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* ---- room ------------------------------------------------------------------------------------ */
 
-static int64_t rounded(const simulation *x, const wk_accel_buffer *b) {
-  return wk_ceil_div(b->bytes, x->m->array) * x->m->array;
+static int64_t rounded(const simulation *x, const wk_sched_buffer *b) {
+  return wk_ceil_div(b->bytes, x->m->align) * x->m->align;
 }
 
 /* A group that begins alone waits for buffers that end before it. */
-static bool must_wait(const simulation *x, const wk_accel_buffer *b) {
+static bool must_wait(const simulation *x, const wk_sched_buffer *b) {
   int group = x->steps->list.data[b->first].group;
   if (!x->begins_alone[group]) return false;
   for (size_t i = 0; i < x->room.n_live; i++) {
-    const wk_accel_buffer *y = &x->steps->buffers.data[x->room.live[i].buffer];
+    const wk_sched_buffer *y = &x->steps->buffers.data[x->room.live[i].buffer];
     if (x->steps->list.data[y->last].group < group) return true;
   }
   return false;
@@ -74,7 +63,7 @@ static bool must_wait(const simulation *x, const wk_accel_buffer *b) {
 static void enter_room(simulation *x) {
   for (; x->entered < x->n_firsts; x->entered++) {
     int number = (int)x->firsts[x->entered];
-    const wk_accel_buffer *b = &x->steps->buffers.data[number];
+    const wk_sched_buffer *b = &x->steps->buffers.data[number];
     bool is_long = b->last - b->first > x->steps->lasting;
     if (must_wait(x, b) ||
         !wk_sched_room_enter(&x->room, number, rounded(x, b), is_long, &x->t->place[number]))
@@ -84,7 +73,7 @@ static void enter_room(simulation *x) {
 }
 
 /* Buffers that the step uses, each once. */
-static bool is_repeated(const wk_accel_step *s, int k) {
+static bool is_repeated(const wk_sched_step *s, int k) {
   for (int j = 0; j < k; j++)
     if (s->access[j].buffer == s->access[k].buffer) return true;
   return false;
@@ -92,20 +81,20 @@ static bool is_repeated(const wk_accel_step *s, int k) {
 
 static void find_firsts(simulation *x) {
   for (size_t i = 0; i < x->steps->list.n; i++) {
-    const wk_accel_step *s = &x->steps->list.data[i];
+    const wk_sched_step *s = &x->steps->list.data[i];
     for (int k = 0; k < s->n_access; k++) {
       int number = s->access[k].buffer;
       if (is_repeated(s, k)) continue;
       x->users[number]++;
       if (x->steps->buffers.data[number].first != (int)i) continue;
-      x->since[number] = x->order ? 0 : WK_ACCEL_NEVER;
+      x->since[number] = x->order ? 0 : WK_SCHED_NEVER;
       x->firsts[x->n_firsts++] = (uint32_t)number;
     }
   }
   if (x->order) x->n_firsts = 0;
 }
 
-static void free_room(simulation *x, const wk_accel_step *s, int64_t end) {
+static void free_room(simulation *x, const wk_sched_step *s, int64_t end) {
   for (int k = 0; k < s->n_access && !x->order; k++) {
     int number = s->access[k].buffer;
     if (is_repeated(s, k)) continue;
@@ -118,8 +107,8 @@ static void free_room(simulation *x, const wk_accel_step *s, int64_t end) {
 
 /* When the step retires is. */
 static void note_end(simulation *x, size_t i, int64_t end) {
-  const wk_accel_step *s = &x->steps->list.data[i];
-  queue *q = &x->queues[s->c.queue];
+  const wk_sched_step *s = &x->steps->list.data[i];
+  queue *q = &x->queues[s->queue];
   if (s->ordinal) end = later(end, q->retired[s->ordinal - 1]);
   q->retired[s->ordinal] = end;
   x->t->retire[i] = end;
@@ -128,19 +117,13 @@ static void note_end(simulation *x, size_t i, int64_t end) {
   free_room(x, s, end);
 }
 
-static void note_transfers(simulation *x) {
-  for (int i = 0; i < x->dma.n_done; i++)
-    note_end(x, x->dma.done[i].step, x->dma.done[i].retire);
-  x->dma.n_done = 0;
+static void note_done(simulation *x) {
+  for (int i = 0; i < x->units->n_done; i++)
+    note_end(x, x->units->done[i].step, x->units->done[i].retire);
+  x->units->n_done = 0;
 }
 
 /* ---- when steps start ------------------------------------------------------------------------ */
-
-static int64_t free_at(const simulation *x, uint32_t q) {
-  if (q == WK_QUEUE_ex) return x->array.free;
-  if (q == WK_QUEUE_ve) return x->ve.busy ? WK_ACCEL_NEVER : x->ve.end;
-  return wk_accel_dma_free(&x->dma, q);
-}
 
 /* In order, a step waits for all before. */
 static bool has_turn(const simulation *x, uint32_t step) {
@@ -148,29 +131,29 @@ static bool has_turn(const simulation *x, uint32_t step) {
 }
 
 static int64_t when(const simulation *x, queue *q, uint32_t step) {
-  const wk_accel_step *s = &x->steps->list.data[step];
-  int64_t start = free_at(x, s->c.queue);
+  const wk_sched_step *s = &x->steps->list.data[step];
+  int64_t start = x->model->free(x->units, s->queue);
   q->waits = NULL;
-  if (start == WK_ACCEL_NEVER || !has_turn(x, step)) return WK_ACCEL_NEVER;
-  for (int r = 0; r < WK_QUEUE_COUNT; r++) {
+  if (start == WK_SCHED_NEVER || !has_turn(x, step)) return WK_SCHED_NEVER;
+  for (int r = 0; r < x->m->queues.n; r++) {
     if (!s->needs[r]) continue;
     q->waits = &x->queues[r].retired[s->needs[r] - 1];
     start = later(start, *q->waits);
-    if (start == WK_ACCEL_NEVER) return start;
+    if (start == WK_SCHED_NEVER) return start;
   }
   for (int k = 0; k < s->n_access; k++) {
     q->waits = &x->since[s->access[k].buffer];
     start = later(start, *q->waits);
-    if (start == WK_ACCEL_NEVER) return start;
+    if (start == WK_SCHED_NEVER) return start;
   }
   return x->order ? later(start, x->last) : start;
 }
 
 static void look_again(simulation *x) {
-  for (int r = 0; r < WK_QUEUE_COUNT; r++) {
+  for (int r = 0; r < x->m->queues.n; r++) {
     queue *q = &x->queues[r];
-    bool is_open = q->may == WK_ACCEL_NEVER && q->head < x->steps->issued[r];
-    if (is_open && (!q->waits || *q->waits != WK_ACCEL_NEVER))
+    bool is_open = q->may == WK_SCHED_NEVER && q->head < x->steps->issued[r];
+    if (is_open && (!q->waits || *q->waits != WK_SCHED_NEVER))
       q->may = when(x, q, q->steps[q->head]);
   }
 }
@@ -178,9 +161,9 @@ static void look_again(simulation *x) {
 /* The queue whose next step starts first; of those of one cycle, the step that stands first. */
 static queue *next_queue(simulation *x, int64_t fetched, int64_t *at) {
   queue *best = NULL;
-  for (int r = 0; r < WK_QUEUE_COUNT; r++) {
+  for (int r = 0; r < x->m->queues.n; r++) {
     queue *q = &x->queues[r];
-    if (q->may == WK_ACCEL_NEVER) continue;
+    if (q->may == WK_SCHED_NEVER) continue;
     int64_t start = later(q->may, fetched);
     if (best && (start > *at || (start == *at && best->steps[best->head] < q->steps[q->head])))
       continue;
@@ -192,61 +175,36 @@ static queue *next_queue(simulation *x, int64_t fetched, int64_t *at) {
 
 static void start(simulation *x, queue *q, int64_t at) {
   uint32_t i = q->steps[q->head++];
-  const wk_accel_step *s = &x->steps->list.data[i];
-  q->may = WK_ACCEL_NEVER;
+  q->may = WK_SCHED_NEVER;
   q->waits = NULL;
   x->t->start[i] = at;
   x->started++;
-  wk_accel_dma_fetch(&x->dma, (int64_t)x->started, at);
-  if (s->c.queue >= WK_QUEUE_st) {
-    wk_accel_dma_start(&x->dma, s, i, at);
-    note_transfers(x);
-  } else if (s->c.queue == WK_QUEUE_ex) {
-    note_end(x, i, wk_accel_array_run(&x->array, x->steps, i, at));
-  } else {
-    int64_t cycles = (int64_t)wk_isa_duration(x->m, &s->c);
-    x->ve = (vector){true, i, at, at + cycles, 0, wk_accel_ports_share(&s->c, cycles)};
-    x->dma.vector = x->ve.share;
-  }
-}
-
-/* The vector unit's command may be done; or the array has been in its way. */
-static void end_vector(simulation *x) {
-  vector *v = &x->ve;
-  v->lost += wk_accel_ports_lost(&x->array.ports, v->seen, v->end, v->share);
-  v->seen = v->end;
-  v->busy = v->lost >= 1;
-  if (!v->busy) {
-    x->dma.vector = 0;
-    note_end(x, v->step, v->end);
-    return;
-  }
-  v->end += (int64_t)v->lost;
-  v->lost -= (double)(int64_t)v->lost;
+  x->model->start(x->units, i, at);
+  note_done(x);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
+static int64_t fetched(const simulation *x) {
+  return x->model->fetched ? x->model->fetched(x->units, (int64_t)x->started) : 0;
+}
+
 /* False: nothing can happen any more. */
 static bool next_event(simulation *x) {
-  int64_t starts = WK_ACCEL_NEVER, fetched = wk_accel_dma_fetched(&x->dma, (int64_t)x->started);
+  int64_t starts = WK_SCHED_NEVER, from = fetched(x);
   look_again(x);
-  queue *q = fetched == WK_ACCEL_NEVER ? NULL : next_queue(x, fetched, &starts);
+  queue *q = from == WK_SCHED_NEVER ? NULL : next_queue(x, from, &starts);
   bool is_full = x->entered < x->n_firsts && x->room.n;
-  int64_t leaves = is_full ? x->room.heap[0].time : WK_ACCEL_NEVER;
-  int64_t ends = x->ve.busy ? x->ve.end : WK_ACCEL_NEVER;
+  int64_t leaves = is_full ? x->room.heap[0].time : WK_SCHED_NEVER;
   int64_t at = starts < leaves ? starts : leaves;
-  at = ends <= at ? ends : at;
-  if (wk_accel_dma_run(&x->dma, at)) {
-    x->now = later(x->now, x->dma.now);
-    note_transfers(x);
+  if (x->model->run && x->model->run(x->units, at)) {
+    x->now = later(x->now, x->units->now);
+    note_done(x);
     return true;
   }
-  if (at == WK_ACCEL_NEVER) return false;
+  if (at == WK_SCHED_NEVER) return false;
   x->now = later(x->now, at);
-  if (at == ends) {
-    end_vector(x);
-  } else if (at == leaves) {
+  if (at == leaves) {
     wk_sched_room_leave(&x->room);
     enter_room(x);
   } else {
@@ -256,36 +214,36 @@ static bool next_event(simulation *x) {
 }
 
 static void prepare(simulation *x) {
-  const wk_accel_steps *s = x->steps;
+  const wk_sched_steps *s = x->steps;
   size_t buffers = s->buffers.n;
   wk_sched_room_init(&x->room, x->room.capacity, buffers);
-  wk_accel_dma_init(&x->dma, x->m, &x->array.ports, (int64_t)s->list.n + 1, s->is_begin);
-  x->array.m = x->m;
+  x->units = x->model->open(x->net, s);
   x->since = wk_xcalloc(buffers, sizeof *x->since);
   x->ends = wk_xcalloc(buffers, sizeof *x->ends);
   x->users = wk_xcalloc(buffers, sizeof *x->users);
   x->firsts = wk_xcalloc(buffers, sizeof *x->firsts);
   x->place_in_order = wk_xcalloc(s->list.n, sizeof *x->place_in_order);
-  for (int r = 0; r < WK_QUEUE_COUNT; r++) {
+  for (int r = 0; r < x->m->queues.n; r++) {
     queue *q = &x->queues[r];
     q->steps = wk_xcalloc(s->issued[r], sizeof *q->steps);
     q->retired = wk_xcalloc(s->issued[r], sizeof *q->retired);
-    q->may = WK_ACCEL_NEVER;
-    for (uint32_t k = 0; k < s->issued[r]; k++) q->retired[k] = WK_ACCEL_NEVER;
+    q->may = WK_SCHED_NEVER;
+    for (uint32_t k = 0; k < s->issued[r]; k++) q->retired[k] = WK_SCHED_NEVER;
   }
   for (uint32_t i = 0; i < s->list.n; i++) {
-    const wk_accel_step *y = &s->list.data[i];
-    x->queues[y->c.queue].steps[y->ordinal] = i;
+    const wk_sched_step *y = &s->list.data[i];
+    x->queues[y->queue].steps[y->ordinal] = i;
     if (x->order) x->place_in_order[x->order[i]] = i;
   }
   find_firsts(x);
 }
 
 static void finish(simulation *x) {
-  for (int r = 0; r < WK_QUEUE_COUNT; r++) {
+  for (int r = 0; r < x->m->queues.n; r++) {
     free(x->queues[r].steps);
     free(x->queues[r].retired);
   }
+  x->model->close(x->units);
   wk_sched_room_free(&x->room);
   free(x->since);
   free(x->ends);
@@ -318,7 +276,7 @@ static int by_start(const void *a, const void *b) {
   return x->step < y->step ? -1 : x->step > y->step;
 }
 
-void wk_accel_order(const wk_accel_times *t, size_t n, uint32_t *order) {
+void wk_sched_order(const wk_sched_times *t, size_t n, uint32_t *order) {
   place_in_time *all = wk_xcalloc(n, sizeof *all);
   for (uint32_t i = 0; i < n; i++) all[i] = (place_in_time){t->start[i], i};
   qsort(all, n, sizeof *all, by_start);
@@ -327,25 +285,27 @@ void wk_accel_order(const wk_accel_times *t, size_t n, uint32_t *order) {
 }
 
 /* When steps that have places, in the order of their starts, start one after the other. */
-static void run_serially(const wk_accel_net *net, const wk_accel_steps *s, wk_accel_times *t) {
+static void run_serially(const wk_sched_net *net, const wk_sched_steps *s, wk_sched_times *t) {
   uint32_t *order = wk_xcalloc(s->list.n, sizeof *order);
-  simulation x = {.net = net, .steps = s, .m = net->machine, .t = t, .order = order};
-  wk_accel_order(t, s->list.n, order);
+  simulation x = {.net = net, .steps = s, .m = net->machine, .model = net->machine->model, .t = t,
+                  .order = order};
+  wk_sched_order(t, s->list.n, order);
   (void)simulate(&x);
   free(order);
 }
 
 /* Buffers of one group may lie so that a later one finds no gap for its own. Alone it does: so it
  * begins when the others have gone. */
-bool wk_accel_simulate(const wk_accel_net *net, const wk_accel_steps *s, int64_t capacity,
-                       wk_accel_prefetch mode, wk_arena *a, wk_accel_times *out) {
+bool wk_sched_simulate(const wk_sched_net *net, const wk_sched_steps *s, int64_t capacity,
+                       wk_sched_prefetch mode, wk_arena *a, wk_sched_times *out) {
   bool *alone = wk_xcalloc((size_t)s->groups, sizeof *alone), fine = false;
   for (size_t g = 0; g < s->alone.n; g++) alone[g] = s->alone.data[g];
-  *out = (wk_accel_times){.start = wk_arena_alloc(a, s->list.n * sizeof(int64_t)),
+  *out = (wk_sched_times){.start = wk_arena_alloc(a, s->list.n * sizeof(int64_t)),
                           .retire = wk_arena_alloc(a, s->list.n * sizeof(int64_t)),
                           .place = wk_arena_alloc(a, s->buffers.n * sizeof(int64_t))};
   for (;;) {
-    simulation x = {.net = net, .steps = s, .m = net->machine, .t = out, .begins_alone = alone};
+    simulation x = {.net = net, .steps = s, .m = net->machine, .model = net->machine->model,
+                    .t = out, .begins_alone = alone};
     x.room.capacity = capacity;
     size_t failed = simulate(&x);
     fine = failed == s->list.n;

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "targets/accel/compile/search.h"
+#include "compiler/stream/search.h"
 
 typedef struct {
-  wk_accel_searching *x;
+  wk_sched_searching *x;
   wk_rng random;
 } improving;
 
@@ -16,17 +16,17 @@ static size_t random_group(improving *y, size_t n) {
   return (size_t)wk_rng_range(&y->random, 0, (int64_t)n - 1);
 }
 
-static wk_accel_group *group(improving *y, size_t g) { return &y->x->plan.groups.data[g]; }
+static wk_sched_group *group(improving *y, size_t g) { return &y->x->plan.groups.data[g]; }
 
-static int fitting_strips(improving *y, const wk_accel_group *g, int64_t strips) {
-  int most = wk_accel_most_strips(y->x, g->first, g->last);
+static int fitting_strips(improving *y, const wk_sched_group *g, int64_t strips) {
+  int most = wk_sched_most_strips(y->x, g->first, g->last);
   return strips < 1 ? 1 : strips > most ? most : (int)strips;
 }
 
 /* ---- moves: false where there is nothing to change ------------------------------------------- */
 
 static bool change_strips(improving *y) {
-  wk_accel_group *g = group(y, random_group(y, y->x->plan.groups.n));
+  wk_sched_group *g = group(y, random_group(y, y->x->plan.groups.n));
   int64_t by = 1 + g->strips / 4, before = g->strips;
   int64_t to = before + wk_rng_range(&y->random, -by, by);
   g->strips = fitting_strips(y, g, to);
@@ -35,26 +35,26 @@ static bool change_strips(improving *y) {
 }
 
 static bool change_keeps(improving *y) {
-  wk_accel_group *g = group(y, random_group(y, y->x->plan.groups.n));
+  wk_sched_group *g = group(y, random_group(y, y->x->plan.groups.n));
   g->keeps = !g->keeps;
   return g->strips > 1;
 }
 
 static bool change_begin(improving *y) {
-  wk_accel_group *g = group(y, random_group(y, y->x->plan.groups.n));
+  wk_sched_group *g = group(y, random_group(y, y->x->plan.groups.n));
   g->alone = !g->alone;
   return true;
 }
 
 static bool cut(improving *y) {
-  wk_accel_plan *p = &y->x->plan;
+  wk_sched_plan *p = &y->x->plan;
   size_t i = random_group(y, p->groups.n);
-  wk_accel_group a = p->groups.data[i], b = a;
+  wk_sched_group a = p->groups.data[i], b = a;
   if (a.first == a.last) return false;
   a.last = (int)wk_rng_range(&y->random, a.first, a.last - 1);
   b.first = a.last + 1;
   b.alone = false;
-  if (!wk_accel_is_group(y->x, a.first, a.last) || !wk_accel_is_group(y->x, b.first, b.last))
+  if (!wk_sched_is_group(y->x, a.first, a.last) || !wk_sched_is_group(y->x, b.first, b.last))
     return false;
   wk_vec_push(&p->groups, b);
   memmove(&p->groups.data[i + 1], &p->groups.data[i],
@@ -65,11 +65,11 @@ static bool cut(improving *y) {
 }
 
 static bool join(improving *y) {
-  wk_accel_plan *p = &y->x->plan;
-  if (p->groups.n < 2 || wk_accel_leaves_out(y->x, WK_ACCEL_FUSION)) return false;
+  wk_sched_plan *p = &y->x->plan;
+  if (p->groups.n < 2 || wk_sched_leaves_out(y->x, WK_SCHED_FUSION)) return false;
   size_t i = random_group(y, p->groups.n - 1);
-  wk_accel_group *a = &p->groups.data[i], *b = a + 1;
-  if (!wk_accel_is_group(y->x, a->first, b->last)) return false;
+  wk_sched_group *a = &p->groups.data[i], *b = a + 1;
+  if (!wk_sched_is_group(y->x, a->first, b->last)) return false;
   a->last = b->last;
   if (b->strips > a->strips) a->strips = b->strips;
   a->keeps = a->strips > 1 && (a->keeps || b->keeps);
@@ -79,28 +79,28 @@ static bool join(improving *y) {
 }
 
 static bool shift(improving *y) {
-  wk_accel_plan *p = &y->x->plan;
-  if (p->groups.n < 2 || wk_accel_leaves_out(y->x, WK_ACCEL_FUSION)) return false;
-  wk_accel_group *a = &p->groups.data[random_group(y, p->groups.n - 1)], *b = a + 1;
+  wk_sched_plan *p = &y->x->plan;
+  if (p->groups.n < 2 || wk_sched_leaves_out(y->x, WK_SCHED_FUSION)) return false;
+  wk_sched_group *a = &p->groups.data[random_group(y, p->groups.n - 1)], *b = a + 1;
   int by = wk_rng_range(&y->random, 0, 1) ? 1 : -1;
   a->last += by;
   b->first += by;
   return a->last >= a->first && b->first <= b->last &&
-         wk_accel_is_group(y->x, a->first, a->last) && wk_accel_is_group(y->x, b->first, b->last);
+         wk_sched_is_group(y->x, a->first, a->last) && wk_sched_is_group(y->x, b->first, b->last);
 }
 
 static bool change_resident(improving *y) {
-  wk_accel_searching *x = y->x;
-  size_t t = (size_t)wk_rng_range(&y->random, 0, (int64_t)x->net->tensors.n - 1);
+  wk_sched_searching *x = y->x;
+  size_t t = (size_t)wk_rng_range(&y->random, 0, (int64_t)x->net->n_tensors - 1);
   int last = wk_rng_range(&y->random, 0, 1) ? x->uses[t].last_reader : x->uses[t].first_reader;
-  if (!wk_accel_may_stay(x, t, last)) return false;
-  int until = x->plan.groups.data[wk_accel_group_of(&x->plan, last)].last;
+  if (!wk_sched_may_stay(x, t, last)) return false;
+  int until = x->plan.groups.data[wk_sched_group_of(&x->plan, last)].last;
   x->plan.resident[t] = x->plan.resident[t] == until ? -1 : until;
   return true;
 }
 
 static bool change_loads(improving *y) {
-  wk_accel_plan *p = &y->x->plan;
+  wk_sched_plan *p = &y->x->plan;
   int64_t whole = y->x->net->machine->scratchpad;
   int64_t chunk = wk_rng_range(&y->random, 0, 1) ? p->chunk * 2 : p->chunk / 2;
   if (chunk < whole / 128 || chunk > whole / 8) return false;
@@ -109,7 +109,7 @@ static bool change_loads(improving *y) {
 }
 
 static bool change_lasting(improving *y) {
-  wk_accel_plan *p = &y->x->plan;
+  wk_sched_plan *p = &y->x->plan;
   int64_t before = p->lasting;
   p->lasting = (int)wk_rng_range(&y->random, 8, 256);
   return p->lasting != before;
@@ -133,35 +133,35 @@ static bool make_move(improving *y) {
 
 /* ---- the search ------------------------------------------------------------------------------ */
 
-static void copy_plan(const wk_accel_net *net, const wk_accel_plan *from, wk_accel_plan *to) {
+static void copy_plan(const wk_sched_net *net, const wk_sched_plan *from, wk_sched_plan *to) {
   to->lasting = from->lasting;
   to->chunk = from->chunk;
   to->groups.n = 0;
   for (size_t i = 0; i < from->groups.n; i++) wk_vec_push(&to->groups, from->groups.data[i]);
-  memcpy(to->resident, from->resident, net->tensors.n * sizeof *to->resident);
+  memcpy(to->resident, from->resident, net->n_tensors * sizeof *to->resident);
 }
 
 /* Tensors that were to stay until the end of a group, which is another one now. */
-static void mend_residents(wk_accel_searching *x) {
-  for (size_t t = 0; t < x->net->tensors.n; t++) {
+static void mend_residents(wk_sched_searching *x) {
+  for (size_t t = 0; t < x->net->n_tensors; t++) {
     int *last = &x->plan.resident[t];
     if (*last < 0) continue;
-    const wk_accel_use *u = &x->uses[t];
+    const wk_sched_use *u = &x->uses[t];
     int reader = u->last_reader <= *last ? u->last_reader : u->first_reader;
-    *last = wk_accel_may_stay(x, t, reader)
-                ? x->plan.groups.data[wk_accel_group_of(&x->plan, reader)].last
+    *last = wk_sched_may_stay(x, t, reader)
+                ? x->plan.groups.data[wk_sched_group_of(&x->plan, reader)].last
                 : -1;
   }
 }
 
-static bool is_same(const wk_accel_group *a, const wk_accel_group *b) {
+static bool is_same(const wk_sched_group *a, const wk_sched_group *b) {
   return a->first == b->first && a->last == b->last && a->strips == b->strips &&
          a->keeps == b->keeps && a->alone == b->alone;
 }
 
 /* The groups that differ and their neighbours, by themselves: whether the whole may get faster. */
-static bool is_promising(const wk_accel_searching *x, const wk_accel_plan *best) {
-  const wk_accel_plan *now = &x->plan;
+static bool is_promising(const wk_sched_searching *x, const wk_sched_plan *best) {
+  const wk_sched_plan *now = &x->plan;
   size_t g = 0, behind = 0;
   while (g < best->groups.n && g < now->groups.n &&
          is_same(&best->groups.data[g], &now->groups.data[g]))
@@ -172,25 +172,25 @@ static bool is_promising(const wk_accel_searching *x, const wk_accel_plan *best)
     behind++;
   if (g == best->groups.n && g == now->groups.n) return true; /* it is about something else */
   size_t from = g ? g - 1 : 0, rest = behind ? behind - 1 : 0;
-  wk_accel_verdict a = wk_accel_judge(x, best, from, best->groups.n - rest);
-  wk_accel_verdict b = wk_accel_judge(x, now, from, now->groups.n - rest);
+  wk_sched_verdict a = wk_sched_judge(x, best, from, best->groups.n - rest);
+  wk_sched_verdict b = wk_sched_judge(x, now, from, now->groups.n - rest);
   return b.fits && (!a.fits || b.cycles < a.cycles + a.cycles / 128);
 }
 
-void wk_accel_improve(wk_accel_searching *x, int tries) {
+void wk_sched_improve(wk_sched_searching *x, int tries) {
   improving y = {.x = x, .random = {1}};
-  wk_accel_plan best = {.resident = wk_xcalloc(x->net->tensors.n, sizeof(int))};
+  wk_sched_plan best = {.resident = wk_xcalloc(x->net->n_tensors, sizeof(int))};
   if (!tries || !x->plan.groups.n) {
     free(best.resident);
     return;
   }
-  wk_accel_verdict least = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
+  wk_sched_verdict least = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
   copy_plan(x->net, &x->plan, &best);
   for (int i = 0; i < tries; i++) {
     bool is_tried = make_move(&y);
     if (is_tried) mend_residents(x);
     if (is_tried && is_promising(x, &best)) {
-      wk_accel_verdict v = wk_accel_judge(x, &x->plan, 0, x->plan.groups.n);
+      wk_sched_verdict v = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
       if (v.fits && (!least.fits || v.cycles < least.cycles ||
                      (v.cycles == least.cycles && v.bytes < least.bytes))) {
         least = v;

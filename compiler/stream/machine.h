@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * machine: what the scheduler asks of a machine with explicit memory: numbers, commands for what
+ * the plan decides, and a model of how long they take. */
+#ifndef WICK_STREAM_MACHINE_H
+#define WICK_STREAM_MACHINE_H
+
+#include "compiler/stream/plan.h"
+
+#define WK_SCHED_NEVER INT64_MAX /* a time that is not known yet */
+
+/* Between memory, n1 runs of n0 bytes, s1 bytes from one to the next, and a buffer, as many bytes
+ * in chunks, `pitch` from one to the next. */
+typedef struct {
+  bool stores;
+  int queue;
+  uint32_t layer; /* of the net */
+  int tensor;
+  int64_t dram, n0, n1, s1; /* dram: from the start of the tensor */
+  int buffer;
+  int64_t at, chunk, chunks, pitch; /* at: from the start of the buffer */
+  int64_t rows[2];                  /* of the tensor, first and end */
+} wk_sched_transfer;
+
+/* Steps that are being made of a plan. */
+typedef struct {
+  const wk_sched_net *net;
+  wk_sched_steps *steps;
+  const wk_sched_group *group; /* the one in hand */
+  int state[4]; /* the machine's own, from command to command: which slot is next, say; zeros at
+                   first */
+} wk_sched_building;
+
+/* Rows [y0, y1) of an operator that are to be computed. */
+typedef struct {
+  wk_sched_building *b;
+  int op;
+  int64_t y0, y1;
+  wk_sched_place out, in[WK_SCHED_OPERANDS]; /* in: buffer -1 where there is no operand */
+  size_t piece, end; /* pieces [piece, end) */
+  int consts;        /* the buffer of their constants, one behind the other; -1: none */
+} wk_sched_work;
+
+/* ---- how long commands take ------------------------------------------------------------------ */
+
+/* A command whose retirement has become known. */
+typedef struct {
+  uint32_t step;
+  int64_t retire; /* cycle */
+} wk_sched_done;
+
+enum { WK_SCHED_DONE = 64 };
+
+/* The machine's units while a schedule is simulated; a machine puts this first in a struct of its
+ * own. */
+typedef struct {
+  int64_t now; /* of the last event of the units */
+  wk_sched_done done[WK_SCHED_DONE]; /* since whoever reads them has set n_done to 0 */
+  int n_done;
+} wk_sched_units;
+
+/* Time goes from event to event: a command starts, or something happens in a unit. */
+typedef struct {
+  /* For the steps of this run, from cycle 0. */
+  wk_sched_units *(*open)(const wk_sched_net *net, const wk_sched_steps *s);
+  void (*close)(wk_sched_units *u);
+  /* When the nth command of all that start, counted from 0, can start at the earliest: it has been
+   * fetched. NEVER: an event comes first. NULL: from the beginning. */
+  int64_t (*fetched)(wk_sched_units *u, int64_t n);
+  /* When the next command of a queue may start, by what is known; NEVER: an event comes first. */
+  int64_t (*free)(const wk_sched_units *u, int queue);
+  /* Step number `step` starts: its retirement is added to `done`, now or by a later event. */
+  void (*start)(wk_sched_units *u, uint32_t step, int64_t at);
+  /* Events before `until`, and retirements at it, up to the first that others may have waited for:
+   * true, `now` is its time. False: there is none. NULL: `start` tells all. */
+  bool (*run)(wk_sched_units *u, int64_t until);
+} wk_sched_model;
+
+/* ---- machine --------------------------------------------------------------------------------- */
+
+struct wk_sched_machine {
+  const char *name; /* in messages */
+  wk_sched_queues queues;
+  const char *units[WK_SCHED_QUEUES]; /* what an engine is called: "array" */
+  int load_queue, const_queue, store_queue; /* that transfers go to */
+  int64_t scratchpad, most_scratchpad; /* bytes; of the largest machine of the kind */
+  int64_t align;                       /* of buffers in the scratchpad */
+  int64_t memory_align;                /* of tensors in memory */
+  int64_t bytes_num, bytes_den;        /* bytes num / den that memory moves in a cycle */
+  int64_t most_run, most_runs;         /* of a transfer: bytes of a run, runs */
+  int64_t most_consts;                 /* bytes of constants in one transfer */
+  int64_t most_result;                 /* bytes that one command computes of a plane, at most */
+  uint32_t most_commands;
+  size_t command_bytes;                /* sizeof of a command */
+  int spm_field;                       /* of a transfer's command: its address in the scratchpad */
+  const wk_sched_model *model;
+
+  /* Adds a transfer as a step, for x->layer + 1; the caller says what it touches. */
+  wk_sched_step *(*transfer)(wk_sched_building *b, const wk_sched_transfer *x);
+  /* Adds steps that compute the pieces of a work. */
+  void (*compute)(const wk_sched_work *w);
+  /* Before the first of them, and before constants are loaded. NULL: nothing. */
+  void (*prepare)(const wk_sched_work *w);
+  /* Adds steps that bring rows [r0, r1) of planes [planes[0], planes[1]) of a tensor from one place
+   * to another: a strip needs what the one before has computed. */
+  void (*carry)(wk_sched_building *b, uint32_t layer, int tensor, const int64_t planes[2],
+                int64_t r0, int64_t r1, const wk_sched_place *from, const wk_sched_place *to);
+  /* Loads rows [r0, r1) of an `is_shaped` tensor. NULL: there are none. */
+  wk_sched_place (*load)(wk_sched_building *b, int tensor, int64_t r0, int64_t r1);
+  /* A command that marks the end of group `row`, for plans with marks. */
+  void (*mark)(wk_sched_building *b, size_t row);
+  /* The same net on a machine with so much scratchpad, in the arena. NULL: its operators do not
+   * depend on it. */
+  void (*resize)(const wk_sched_net *net, int64_t scratchpad, wk_arena *a, wk_sched_net *out);
+  /* Adds what steps depend on and the net does not say: equal texts, equal steps. */
+  void (*describe)(const wk_sched_net *net, wk_str *out);
+};
+
+/* ---- for the machine's functions ------------------------------------------------------------- */
+
+/* Adds transfers of rows [r0, r1) of planes [p0, p1) between memory and a place that holds them. */
+void wk_sched_move_rows(wk_sched_building *b, bool stores, uint32_t layer, int tensor,
+                        const wk_sched_place *p, int64_t r0, int64_t r1, int64_t p0, int64_t p1);
+/* Adds a load of `bytes` of an operator's constants, from byte `from` on: their buffer. */
+int wk_sched_load_consts(wk_sched_building *b, const wk_sched_op *op, int64_t from, int64_t bytes);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Transfers between memory and the scratchpad. */
+#include "compiler/stream/machine.h"
+
+static void add_transfer(wk_sched_building *b, const wk_sched_transfer *x) {
+  const wk_sched_machine *m = b->net->machine;
+  wk_sched_step *s = m->transfer(b, x);
+  s->tensor = x->tensor;
+  s->mem_rows[0] = x->rows[0], s->mem_rows[1] = x->rows[1];
+  s->bytes = x->n0 * x->n1;
+  wk_sched_touch(s, &(wk_sched_access){
+      .buffer = x->buffer, .field = m->spm_field, .writes = !x->stores, .at = x->at,
+      .from = x->at, .run = x->chunk, .n0 = x->chunks, .s0 = x->pitch, .n1 = 1});
+  *(x->stores ? &b->steps->stored : &b->steps->loaded) += s->bytes;
+}
+
+void wk_sched_move_rows(wk_sched_building *b, bool stores, uint32_t layer, int t,
+                        const wk_sched_place *p, int64_t r0, int64_t r1, int64_t p0, int64_t p1) {
+  const wk_sched_machine *m = b->net->machine;
+  const wk_sched_tensor *x = &b->net->tensors[t];
+  int64_t plane = x->rows * x->row, run = (r1 - r0) * x->row, there = p->rows * p->pitch;
+  wk_sched_transfer move = {.stores = stores, .queue = stores ? m->store_queue : m->load_queue,
+                            .layer = layer, .tensor = t, .n0 = run, .s1 = plane,
+                            .buffer = p->buffer, .chunk = run, .pitch = there, .rows = {r0, r1}};
+  int64_t most = m->most_run / run;
+  bool is_solid = p->rows == r1 - r0 && p->pitch == x->row;
+  if (most > m->most_runs) most = m->most_runs;
+  if (most < 1) { /* one plane in several */
+    int64_t half = (r0 + r1) / 2;
+    if (r1 - r0 > 1) {
+      wk_sched_move_rows(b, stores, layer, t, p, r0, half, p0, p1);
+      wk_sched_move_rows(b, stores, layer, t, p, half, r1, p0, p1);
+    }
+    return;
+  }
+  for (int64_t q = p0; q < p1; q += most) {
+    int64_t n = p1 - q < most ? p1 - q : most;
+    move.at = p->offset + (q - p->plane) * there + (r0 - p->row) * p->pitch + p->lead;
+    move.dram = q * plane + r0 * x->row;
+    move.n1 = move.chunks = n;
+    if (p->pitch != x->row) /* shaped, of one plane: columns of padding between the rows */
+      move.chunk = x->row, move.chunks = n * (r1 - r0), move.pitch = p->pitch;
+    else if (is_solid)
+      move.chunk = n * run, move.chunks = 1;
+    add_transfer(b, &move);
+  }
+}
+
+int wk_sched_load_consts(wk_sched_building *b, const wk_sched_op *op, int64_t from,
+                         int64_t bytes) {
+  const wk_sched_machine *m = b->net->machine;
+  int buffer = wk_sched_buffer_add(b->steps, bytes, 0);
+  for (int64_t at = 0; at < bytes;) {
+    int64_t n = bytes - at < m->most_consts ? bytes - at : m->most_consts;
+    add_transfer(b, &(wk_sched_transfer){.queue = m->const_queue, .layer = op->layer,
+                                         .tensor = op->consts, .dram = from + at, .n0 = n,
+                                         .n1 = 1, .buffer = buffer, .at = at, .chunk = n,
+                                         .chunks = 1});
+    at += n;
+  }
+  return buffer;
+}

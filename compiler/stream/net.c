@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/stream/net.h"
+
+void wk_sched_rows_of(const wk_sched_tensor *t, const wk_sched_view *x, int64_t y0, int64_t y1,
+                      int64_t rows[2]) {
+  rows[0] = 0, rows[1] = t->rows;
+  if (x->is_whole || y1 <= y0) return;
+  rows[0] = x->first + y0 * x->step;
+  rows[1] = x->first + (y1 - 1) * x->step + 1;
+}
+
+int64_t wk_sched_rows_below(const wk_sched_tensor *t, const wk_sched_view *x, int64_t end) {
+  if (x->is_whole) return end >= t->rows ? x->rows : 0;
+  if (end <= x->first) return 0;
+  if (!x->step) return x->rows;
+  int64_t y = wk_ceil_div(end - x->first, x->step);
+  return y < x->rows ? y : x->rows;
+}
+
+void wk_sched_needed_rows(const wk_sched_tensor *t, const wk_sched_view *x, int64_t y0, int64_t y1,
+                          int64_t rows[2]) {
+  if (x->has_window) {
+    y0 = y0 * x->stride - x->pad;
+    y1 = (y1 - 1) * x->stride - x->pad + x->span;
+    if (y0 < 0) y0 = 0;
+    if (y1 > x->rows) y1 = x->rows;
+    if (y0 >= x->rows) y0 = x->rows - 1;
+    if (y1 <= y0) y1 = y0 + 1;
+  }
+  wk_sched_rows_of(t, x, y0, y1, rows);
+}
+
+wk_sched_use *wk_sched_uses(const wk_sched_net *net, wk_arena *a) {
+  wk_sched_use *u = wk_arena_alloc(a, net->n_tensors * sizeof *u);
+  for (size_t t = 0; t < net->n_tensors; t++) u[t] = (wk_sched_use){-1, -1, -1, -1};
+  for (int i = 0; i < (int)net->n_ops; i++) {
+    const wk_sched_op *op = &net->ops[i];
+    for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
+      int t = op->in[k].tensor;
+      if (t < 0) continue;
+      if (u[t].first_reader < 0) u[t].first_reader = i;
+      u[t].last_reader = i;
+    }
+    wk_sched_use *y = &u[op->out.tensor];
+    if (y->first_writer < 0) y->first_writer = i;
+    y->last_writer = i;
+  }
+  return u;
+}

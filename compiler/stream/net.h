@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * net: what the scheduler knows of a part: tensors in memory, and operators in an order in which
+ * they can be computed, row by row of their results. What an operator computes only the machine
+ * knows (machine.h). */
+#ifndef WICK_STREAM_NET_H
+#define WICK_STREAM_NET_H
+
+#include "compiler/stream/queues.h"
+
+typedef struct wk_sched_machine wk_sched_machine;
+
+typedef enum {
+  WK_SCHED_CONST, /* comes with the program; nobody writes it */
+  WK_SCHED_WORK,  /* goes from operator to operator; the schedule places it */
+  WK_SCHED_IO     /* enters or leaves the part */
+} wk_sched_home;
+
+/* bytes = planes * rows * row: a strip of a tensor is the same rows of all its planes. */
+typedef struct {
+  int64_t bytes, planes, rows, row;
+  wk_sched_home home;
+  int64_t at;     /* of WORK: its address there, once it is placed */
+  bool is_shaped; /* the machine's own function loads it, otherwise than it lies in memory */
+} wk_sched_tensor;
+
+/* What an operator has of a tensor. Its row y is row first + y * step of the tensor; without rows
+ * (is_whole) it has all of them at once. */
+typedef struct {
+  int tensor; /* -1: none */
+  int64_t planes[2];
+  bool is_whole;
+  int64_t rows, first, step;
+  /* Of operands: rows [y0, y1) of the result need rows [y0 * stride - pad,
+   * (y1 - 1) * stride - pad + span), as far as there are such; without a window those rows. */
+  bool has_window;
+  int64_t stride, pad, span;
+} wk_sched_view;
+
+enum { WK_SCHED_OPERANDS = 2 };
+
+/* Its constants, all of `consts`, are const_bytes for each of its pieces, in their order. */
+typedef struct {
+  const char *name, *kind; /* for texts */
+  uint32_t layer;          /* in the net's layers */
+  wk_sched_view out, in[WK_SCHED_OPERANDS];
+  size_t pieces;       /* at least 1 */
+  int consts;          /* tensor; -1: none */
+  int64_t const_bytes;
+  bool one_const;      /* the same for all pieces */
+  bool by_pieces;      /* pieces are computed one after the other, with constants that come then;
+                          otherwise all of them at once, with those of the first */
+  bool loads_itself;   /* pieces are computed by what loads their constants in parts */
+  int64_t plane;       /* >= 0: piece i computes plane plane + i of the result, whole; -1: not so */
+} wk_sched_op;
+
+typedef struct {
+  const wk_sched_machine *machine;
+  const void *context; /* the machine's own net */
+  wk_arena *arena;     /* for texts of errors */
+  wk_sched_tensor *tensors;
+  size_t n_tensors;
+  const wk_sched_op *ops;
+  size_t n_ops;
+  const char *const *layers; /* their names */
+  size_t n_layers;
+} wk_sched_net;
+
+/* Rows of the tensor that rows [y0, y1) of the view are. */
+void wk_sched_rows_of(const wk_sched_tensor *t, const wk_sched_view *x, int64_t y0, int64_t y1,
+                      int64_t rows[2]);
+/* How many of the view's rows lie below row `end` of its tensor: the first ones. */
+int64_t wk_sched_rows_below(const wk_sched_tensor *t, const wk_sched_view *x, int64_t end);
+/* Rows of the operand's tensor that rows [y0, y1) of the result need. */
+void wk_sched_needed_rows(const wk_sched_tensor *t, const wk_sched_view *x, int64_t y0, int64_t y1,
+                          int64_t rows[2]);
+
+/* Who writes and reads a tensor: first and last operator; -1: none. */
+typedef struct {
+  int first_writer, last_writer, first_reader, last_reader;
+} wk_sched_use;
+wk_sched_use *wk_sched_uses(const wk_sched_net *net, wk_arena *a);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Plans that have been found, by the net that they are for: all of it that a search reads. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/stream/search.h"
+
+typedef struct {
+  char *key;
+  size_t bytes;
+  wk_sched_plan plan;
+  size_t n_resident;
+} known_plan;
+
+struct wk_sched_plans {
+  WK_VEC(known_plan) list;
+};
+
+wk_sched_plans *wk_sched_plans_new(void) { return wk_xcalloc(1, sizeof(wk_sched_plans)); }
+
+void wk_sched_plans_free(wk_sched_plans *p) {
+  if (!p) return;
+  for (size_t i = 0; i < p->list.n; i++) {
+    free(p->list.data[i].key);
+    wk_sched_plan_free(&p->list.data[i].plan);
+  }
+  wk_vec_free(&p->list);
+  free(p);
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+/* Numbers one by one: structs have padding, which is not always the same. */
+static void put(wk_str *b, const int64_t *x, size_t n) {
+  wk_str_addn(b, (const char *)x, n * sizeof *x);
+}
+
+#define PUT(b, ...)                               \
+  do {                                            \
+    const int64_t numbers[] = {__VA_ARGS__};      \
+    put(b, numbers, sizeof numbers / sizeof *numbers); \
+  } while (0)
+
+static void put_view(wk_str *b, const wk_sched_view *x) {
+  PUT(b, x->tensor, x->planes[0], x->planes[1], x->is_whole, x->rows, x->first, x->step,
+      x->has_window, x->stride, x->pad, x->span);
+}
+
+static void put_op(wk_str *b, const wk_sched_op *op) {
+  put_view(b, &op->out);
+  for (int k = 0; k < WK_SCHED_OPERANDS; k++) put_view(b, &op->in[k]);
+  PUT(b, (int64_t)op->pieces, op->consts, op->const_bytes, op->one_const, op->by_pieces,
+      op->loads_itself, op->plane);
+}
+
+static void put_net(wk_str *b, const wk_sched_net *net, const wk_sched_options *o) {
+  PUT(b, o->prefetch, o->effort, o->marks, o->without, (int64_t)net->n_tensors,
+      (int64_t)net->n_ops);
+  for (size_t t = 0; t < net->n_tensors; t++) {
+    const wk_sched_tensor *x = &net->tensors[t];
+    PUT(b, x->bytes, x->planes, x->rows, x->row, x->home, x->is_shaped);
+  }
+  for (size_t i = 0; i < net->n_ops; i++) put_op(b, &net->ops[i]);
+  if (net->machine->describe) net->machine->describe(net, b);
+}
+
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+static wk_sched_plan copy_plan(const wk_sched_plan *p, size_t n_resident) {
+  wk_sched_plan y = *p;
+  y.resident = wk_xcalloc(n_resident, sizeof *y.resident);
+  memset(&y.groups, 0, sizeof y.groups);
+  memcpy(y.resident, p->resident, n_resident * sizeof *y.resident);
+  for (size_t g = 0; g < p->groups.n; g++) wk_vec_push(&y.groups, p->groups.data[g]);
+  return y;
+}
+
+static const known_plan *find(const wk_sched_plans *p, const wk_str *key) {
+  for (size_t i = 0; i < p->list.n; i++) {
+    const known_plan *x = &p->list.data[i];
+    if (x->bytes == key->n && !memcmp(x->key, key->s, key->n)) return x;
+  }
+  return NULL;
+}
+
+wk_status wk_sched_find_plan(const wk_sched_net *net, const wk_sched_use *uses,
+                             const wk_sched_options *o, wk_sched_plan *out) {
+  wk_sched_options search = *o;
+  wk_str key = {0};
+  if (search.prefetch == WK_PREFETCH_SERIAL) search.prefetch = WK_PREFETCH_AUTO;
+  put_net(&key, net, &search);
+  const known_plan *x = o->plans && !o->explain ? find(o->plans, &key) : NULL;
+  wk_status s = NULL;
+  if (x) *out = copy_plan(&x->plan, x->n_resident);
+  else s = wk_sched_search(net, uses, &search, out);
+  if (!s && !x && o->plans && !o->explain) {
+    known_plan y = {.key = wk_xmalloc(key.n), .bytes = key.n, .n_resident = net->n_tensors};
+    memcpy(y.key, key.s, key.n);
+    y.plan = copy_plan(out, y.n_resident);
+    wk_vec_push(&o->plans->list, y);
+  }
+  wk_str_free(&key);
+  return s;
+}

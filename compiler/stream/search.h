@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * search: which plan; judged by the schedule model. */
+#ifndef WICK_STREAM_SEARCH_H
+#define WICK_STREAM_SEARCH_H
+
+#include "compiler/stream/explain.h"
+#include "compiler/stream/ideas.h"
+#include "compiler/stream/schedule.h"
+
+typedef struct wk_sched_plans wk_sched_plans;
+
+typedef struct {
+  wk_sched_prefetch prefetch;
+  int effort;       /* 0 … 3: of the search */
+  bool marks;       /* a mark behind every group */
+  unsigned without; /* ideas that are left out (ideas.h) */
+  wk_sched_explain *explain; /* receives the candidates; NULL: nobody asks */
+  wk_sched_plans *plans;     /* that were found before; NULL: none are kept */
+} wk_sched_options;
+
+/* The best plan that the effort finds, in any mode but SERIAL; free it in any case. WK_RESOURCE:
+ * out->misfit does not fit. */
+wk_status wk_sched_search(const wk_sched_net *net, const wk_sched_use *uses,
+                          const wk_sched_options *o, wk_sched_plan *out) WK_MUST_CHECK;
+
+/* Plans of nets that have been searched: a part is judged before it is compiled, and most parts
+ * come back as they were when another one has been refused. What is found in them is what a search
+ * would find. */
+wk_sched_plans *wk_sched_plans_new(void);
+void wk_sched_plans_free(wk_sched_plans *p); /* NULL ok */
+/* wk_sched_search, unless o->plans has it; for --explain it is searched again. The plan of SERIAL
+ * is that of AUTO: what it shows is what running ahead is worth to that plan. */
+wk_status wk_sched_find_plan(const wk_sched_net *net, const wk_sched_use *uses,
+                             const wk_sched_options *o, wk_sched_plan *out) WK_MUST_CHECK;
+
+/* ---- within the search ----------------------------------------------------------------------- */
+
+typedef struct {
+  const wk_sched_net *net;
+  const wk_sched_use *uses;
+  const wk_sched_options *o;
+  bool *is_tied; /* of each tensor: its writers write the same planes */
+  wk_sched_plan plan;
+  int guess; /* whose costs have led to the plan: wk_sched_candidate.cost is by it */
+  wk_sched_steps *steps; /* of the plan that is judged: its room is used again */
+} wk_sched_searching;
+
+typedef struct {
+  bool fits;
+  double cost; /* cycles, about: of a group, so that those of all can be added up */
+  double most; /* the largest of the next line */
+  double busy[WK_SCHED_QUEUES], bus; /* cycles that engines and the memory are busy */
+  int64_t cycles, bytes;
+} wk_sched_verdict;
+
+static inline bool wk_sched_leaves_out(const wk_sched_searching *x, unsigned idea) {
+  return x->o->without & idea;
+}
+
+/* Groups [g0, g1) of a plan, by the schedule model. */
+wk_sched_verdict wk_sched_judge(const wk_sched_searching *x, const wk_sched_plan *p, size_t g0,
+                                size_t g1);
+/* Operators that write the same planes are in one group; so are all writers of what the group
+ * reads and writes. */
+bool wk_sched_is_group(const wk_sched_searching *x, int first, int last);
+/* Strips that make sense: at most one for every row of a result. */
+int wk_sched_most_strips(const wk_sched_searching *x, int first, int last);
+/* The tensor may stay in the scratchpad until operator `last`: it goes from one group of the plan
+ * to a later one. */
+bool wk_sched_may_stay(const wk_sched_searching *x, size_t tensor, int last);
+/* The group of an operator. */
+size_t wk_sched_group_of(const wk_sched_plan *p, int op);
+
+/* Changes x->plan step by step where that makes the whole faster; at most `tries` are judged. */
+void wk_sched_improve(wk_sched_searching *x, int tries);
+
+#endif

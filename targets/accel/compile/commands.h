@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * commands: the commands of operators, as steps of a schedule. */
+#ifndef WICK_ACCEL_COMMANDS_H
+#define WICK_ACCEL_COMMANDS_H
+
+#include "targets/accel/compile/views.h"
+
+/* Where an operator's operands are while rows [y0, y1) are computed. */
+typedef struct {
+  const wk_accel_net *net;
+  wk_sched_steps *steps;
+  const wk_accel_op *op;
+  int64_t y0, y1;
+  wk_sched_place out, a, b;
+  int *half; /* of the accumulators, that the next sums go to */
+  int *table; /* that the next table goes to */
+} wk_accel_work;
+
+/* A piece's constants: of CONV blocks [k0, k1) of the sum; record: where it is. */
+typedef struct {
+  int weights, record; /* buffers */
+  int64_t weights_at, record_at;
+  int64_t k0, k1;
+} wk_accel_consts;
+
+static inline const wk_isa_command *wk_accel_step_command(const wk_sched_steps *s, size_t i) {
+  return wk_sched_command(s, i);
+}
+/* A command as a step. */
+wk_sched_step *wk_accel_add_command(wk_sched_steps *s, const wk_isa_command *c);
+
+/* Commands for piece i. Sums of a CONV begin with k0 == 0 and are drained with k1 == kc;
+ * part: of the rows, those of chunks [chunk0, chunk1) (wk_accel_chunks). */
+void wk_accel_emit_sums(const wk_accel_work *w, size_t piece, const wk_accel_consts *c,
+                        int64_t chunk0, int64_t chunk1);
+int64_t wk_accel_chunks(const wk_accel_work *w);
+/* All pieces of what the vector unit does. */
+void wk_accel_emit_vector(const wk_accel_work *w, const wk_accel_consts *c);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "targets/accel/compile/emit.h"
+
+#include <stdlib.h>
+
+#include "targets/accel/isa/queues.h"
+
+#define PUT(c, C, field, value) ((c)->v[WK_##C##_##field] = (value))
+
+static wk_isa_command command(const wk_sched_building *b, int opcode, int queue, uint32_t layer) {
+  wk_isa_command c = wk_accel_net_of(b->net)->defaults[opcode];
+  c.queue = (uint32_t)queue;
+  c.operator = layer + 1;
+  return c;
+}
+
+/* ---- transfers ------------------------------------------------------------------------------- */
+
+static wk_sched_step *add_transfer(wk_sched_building *b, const wk_sched_transfer *x) {
+  wk_isa_command c = command(b, x->stores ? WK_CMD_ST : WK_CMD_LD, x->queue, x->layer);
+  PUT(&c, LD, dram, x->dram);
+  PUT(&c, LD, n0, x->n0);
+  PUT(&c, LD, n1, x->n1);
+  PUT(&c, LD, s1, x->n1 > 1 ? x->s1 : 0);
+  PUT(&c, LD, c0, x->chunk);
+  PUT(&c, LD, c1, x->chunks);
+  PUT(&c, LD, p1, x->chunks > 1 ? x->pitch : 0);
+  return wk_accel_add_command(b->steps, &c);
+}
+
+static void fill(wk_sched_building *b, uint32_t layer, int buffer, int64_t at, int64_t value,
+                 int64_t chunk, int64_t n1, int64_t p1, int64_t n2, int64_t p2) {
+  if (n1 == 1 && n2 > 1) n1 = n2, p1 = p2, n2 = 1;
+  wk_isa_command c = command(b, WK_CMD_FILL, WK_QUEUE_ld0, layer);
+  PUT(&c, FILL, value, value);
+  PUT(&c, FILL, c0, chunk);
+  PUT(&c, FILL, c1, n1);
+  PUT(&c, FILL, p1, n1 > 1 ? p1 : 0);
+  PUT(&c, FILL, c2, n2);
+  PUT(&c, FILL, p2, n2 > 1 ? p2 : 0);
+  wk_sched_step *s = wk_accel_add_command(b->steps, &c);
+  wk_sched_touch(s, &(wk_sched_access){.buffer = buffer, .field = WK_FILL_spm, .writes = true,
+                                       .at = at, .from = at, .run = chunk, .n0 = n1, .s0 = p1,
+                                       .n1 = n2, .s1 = p2});
+}
+
+/* ---- dense images ---------------------------------------------------------------------------- */
+
+/* Columns that the readers of a dense image need: before its first one, and from there on. */
+typedef struct {
+  const wk_accel_op *op; /* one of them */
+  int64_t before, others;
+} dense_columns;
+
+static dense_columns columns_of(const wk_sched_building *b, int t) {
+  dense_columns c = {0};
+  for (int i = b->group->first; i <= b->group->last; i++) {
+    const wk_accel_op *op = &wk_accel_net_of(b->net)->ops.data[i];
+    if (op->a.tensor != t) continue;
+    int64_t others = op->columns - op->pad_l;
+    c.op = op;
+    if (op->pad_l > c.before) c.before = op->pad_l;
+    if (others > c.others) c.others = others;
+  }
+  return c;
+}
+
+static wk_sched_place load_dense(wk_sched_building *b, int t, int64_t r0, int64_t r1) {
+  const wk_sched_tensor *x = &b->net->tensors[t];
+  const dense_columns c = columns_of(b, t);
+  const wk_accel_op *op = c.op;
+  int64_t rows = r1 - r0, left = c.before * op->a.sx;
+  wk_sched_place p = {.row = r0, .rows = rows, .plane = 0, .planes = x->planes,
+                      .pitch = (c.before + c.others) * op->a.sx, .lead = left};
+  p.buffer = wk_sched_buffer_add(b->steps, x->planes * rows * p.pitch, op->a.sx);
+  int64_t right = p.pitch - left - x->row;
+  if (left)
+    fill(b, op->layer, p.buffer, 0, op->a_zero, left, rows * x->planes, p.pitch, 1, 0);
+  if (right)
+    fill(b, op->layer, p.buffer, left + x->row, op->a_zero, right, rows * x->planes, p.pitch, 1,
+         0);
+  wk_sched_move_rows(b, false, op->layer, t, &p, r0, r1, 0, x->planes);
+  return p;
+}
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
+static wk_accel_work work_of(const wk_sched_work *w) {
+  const wk_accel_net *net = wk_accel_net_of(w->b->net);
+  return (wk_accel_work){.net = net, .steps = w->b->steps, .op = &net->ops.data[w->op],
+                         .y0 = w->y0, .y1 = w->y1, .out = w->out, .a = w->in[0], .b = w->in[1],
+                         .half = &w->b->state[0], .table = &w->b->state[1]};
+}
+
+bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op) {
+  return op->kind == WK_ACCEL_CONV && !op->is_packed &&
+         (op->const_bytes > net->machine->scratchpad / 5 || op->kc > WK_MAX(CONV, kc));
+}
+
+int64_t wk_accel_split_bytes(const wk_accel_net *net) { return net->machine->scratchpad / 8; }
+
+static void emit_split(const wk_sched_work *w, const wk_accel_work *x, size_t piece) {
+  const wk_accel_op *op = x->op;
+  const wk_sched_op *own = &w->b->net->ops[w->op];
+  int n = x->net->n;
+  int64_t from = op->const_bytes * (int64_t)piece, block = op->ky * op->kx * n * n;
+  int64_t parts = wk_ceil_div(op->const_bytes, wk_accel_split_bytes(x->net));
+  if (parts < wk_ceil_div(op->kc, WK_MAX(CONV, kc)))
+    parts = wk_ceil_div(op->kc, WK_MAX(CONV, kc));
+  int64_t blocks = wk_ceil_div(op->kc, parts), chunks = wk_accel_chunks(x);
+  int record = wk_sched_load_consts(w->b, own, from, op->record_bytes);
+  for (int64_t c = 0; c < chunks; c += 2)
+    for (int64_t k = 0; k < op->kc; k += blocks) {
+      wk_accel_consts y = {.record = record, .k0 = k,
+                           .k1 = k + blocks < op->kc ? k + blocks : op->kc};
+      y.weights = wk_sched_load_consts(w->b, own, from + op->record_bytes + k * block,
+                                       (y.k1 - k) * block);
+      wk_accel_emit_sums(x, piece, &y, c, c + 2 < chunks ? c + 2 : chunks);
+    }
+}
+
+static void emit_sums(const wk_sched_work *w, const wk_accel_work *x) {
+  const wk_accel_op *op = x->op;
+  for (size_t k = w->piece; k < w->end; k++) {
+    if (w->consts < 0) {
+      emit_split(w, x, k);
+      continue;
+    }
+    int64_t at = op->one_const ? 0 : (int64_t)(k - w->piece) * op->const_bytes;
+    wk_accel_emit_sums(x, k, &(wk_accel_consts){.weights = w->consts, .record = w->consts,
+                                                .weights_at = at + op->record_bytes,
+                                                .record_at = at, .k1 = op->kc},
+                       0, wk_accel_chunks(x));
+  }
+}
+
+static void compute(const wk_sched_work *w) {
+  wk_accel_work x = work_of(w);
+  if (wk_accel_is_sum(x.op)) {
+    emit_sums(w, &x);
+    return;
+  }
+  wk_accel_emit_vector(&x, &(wk_accel_consts){.weights = w->consts, .record = w->consts,
+                                              .weights_at = x.op->record_bytes});
+}
+
+/* Lanes behind the last channel hold something. */
+static void fill_lanes(const wk_sched_work *work) {
+  wk_accel_work w = work_of(work);
+  const wk_accel_op *op = w.op;
+  if (!op->leaves_lanes) return;
+  wk_accel_spot y = wk_accel_spot_of(w.net, &op->out, &w.out);
+  int n = w.net->n;
+  int64_t at = y.offset + (op->out.first + op->out.c - 1) / n * y.sb + w.y0 * y.sy;
+  if (op->out.first + op->out.c <= n && op->out.first) { /* the lanes before belong to others */
+    const wk_accel_piece *p = &op->pieces[op->n_pieces - 1];
+    int64_t lane = (op->out.first + p->c) % n + p->width;
+    for (int64_t o = 0; o < op->out.o; o++)
+      fill(work->b, op->layer, y.buffer, at + o * y.so + lane, 0, n - lane, op->out.w, y.sx,
+           w.y1 - w.y0, y.sy);
+    return;
+  }
+  if (y.sx == n && (w.y1 - w.y0 == 1 || y.sy == op->out.w * n))
+    fill(work->b, op->layer, y.buffer, at, 0, (w.y1 - w.y0) * op->out.w * n, 1, 0, op->out.o,
+         y.so);
+  else
+    for (int64_t o = 0; o < op->out.o; o++)
+      fill(work->b, op->layer, y.buffer, at + o * y.so, 0, n, op->out.w, y.sx, w.y1 - w.y0, y.sy);
+}
+
+/* By the vector unit. */
+static void carry(wk_sched_building *b, uint32_t layer, int t, const int64_t made[2], int64_t r0,
+                  int64_t r1, const wk_sched_place *from, const wk_sched_place *to) {
+  const wk_accel_net *net = wk_accel_net_of(b->net);
+  const wk_accel_tensor *x = &net->tensors.data[t];
+  int n = net->n;
+  int64_t planes = made[1] - made[0];
+  wk_accel_view v = {.tensor = t, .offset = (made[0] * x->rows + r0) * x->row, .o = 1,
+                     .c = planes * n, .h = r1 - r0, .w = x->row / n, .sb = x->rows * x->row,
+                     .sy = x->row, .sx = n};
+  wk_accel_piece *pieces = wk_xcalloc((size_t)planes, sizeof *pieces);
+  for (int64_t i = 0; i < planes; i++) pieces[i] = (wk_accel_piece){i * n, n, n};
+  wk_accel_op op = {.kind = WK_ACCEL_MAP, .fn = WK_CHOICE_MAP_move, .layer = layer, .out = v,
+                    .a = v, .b = {.tensor = -1}, .pieces = pieces, .n_pieces = (size_t)planes,
+                    .one_const = true};
+  wk_accel_work w = {.net = net, .steps = b->steps, .op = &op, .y1 = r1 - r0, .out = *to,
+                     .a = *from, .half = &b->state[0], .table = &b->state[1]};
+  wk_accel_emit_vector(&w, NULL);
+  free(pieces);
+}
+
+/* So that the group's time can be read from a real machine. */
+static void add_mark(wk_sched_building *b, size_t row) {
+  wk_isa_command c = wk_accel_net_of(b->net)->defaults[WK_CMD_MARK];
+  c.queue = WK_QUEUE_ex;
+  PUT(&c, MARK, row, (int64_t)row);
+  wk_accel_add_command(b->steps, &c);
+}
+
+/* ---- the machine ----------------------------------------------------------------------------- */
+
+static void resize(const wk_sched_net *net, int64_t scratchpad, wk_arena *a, wk_sched_net *out) {
+  const wk_accel_net *own = wk_accel_net_of(net);
+  wk_accel_net *y = wk_arena_memdup(a, own, sizeof *own);
+  wk_machine *m = wk_arena_memdup(a, own->machine, sizeof *m);
+  m->scratchpad = scratchpad;
+  y->machine = m;
+  wk_accel_sched_net(y, a, out);
+}
+
+/* Numbers one by one: structs have padding, which is not always the same. */
+static void put(wk_str *b, const int64_t *x, size_t n) {
+  wk_str_addn(b, (const char *)x, n * sizeof *x);
+}
+
+#define PUT_ALL(b, ...)                                \
+  do {                                                 \
+    const int64_t numbers[] = {__VA_ARGS__};           \
+    put(b, numbers, sizeof numbers / sizeof *numbers); \
+  } while (0)
+
+static void describe_view(wk_str *b, const wk_accel_view *x) {
+  PUT_ALL(b, x->tensor, x->offset, x->o, x->c, x->h, x->w, x->so, x->sb, x->sy, x->sx, x->first);
+}
+
+static void describe_op(wk_str *b, const wk_accel_op *op) {
+  describe_view(b, &op->out), describe_view(b, &op->a), describe_view(b, &op->b);
+  PUT_ALL(b, op->kind, op->fn, op->a_u8, op->b_u8, op->a_zero, op->b_zero, op->ky, op->kx, op->sy,
+          op->sx, op->dy, op->dx, op->pad_t, op->pad_l, op->has_window, op->is_packed,
+          op->columns, op->is_flat, op->kc, op->k_tail, op->is_transposed, op->is_splat,
+          op->record_bytes, op->tables, op->leaves_lanes);
+  for (size_t i = 0; i < op->n_pieces; i++)
+    PUT_ALL(b, op->pieces[i].c, op->pieces[i].n, op->pieces[i].width);
+}
+
+static void describe(const wk_sched_net *net, wk_str *out) {
+  const wk_accel_net *own = wk_accel_net_of(net);
+  for (size_t i = 0; i < own->ops.n; i++) describe_op(out, &own->ops.data[i]);
+}
+
+void wk_accel_sched_machine(const wk_machine *m, wk_sched_machine *out) {
+  const int64_t run = WK_LEAST(WK_MAX(LD, n0), WK_MAX(LD, c0));
+  *out = (wk_sched_machine){
+      .name = m->name,
+      .queues = wk_isa_queues,
+      .units = {[WK_QUEUE_ex] = "array", [WK_QUEUE_ve] = "vector"},
+      .load_queue = WK_QUEUE_ld0,
+      .const_queue = m->load_channels > 1 ? WK_QUEUE_ld1 : WK_QUEUE_ld0,
+      .store_queue = WK_QUEUE_st,
+      .scratchpad = m->scratchpad, .most_scratchpad = WK_KEY_MAX_scratchpad,
+      .align = m->array, .memory_align = 64,
+      .bytes_num = m->dram_bytes.num, .bytes_den = m->dram_bytes.den,
+      .most_run = WK_LEAST(WK_TRANSFER_BYTES - 1, run),
+      .most_runs = WK_LEAST(WK_MAX(LD, n1), WK_MAX(LD, c1)),
+      .most_consts = WK_TRANSFER_BYTES / 2,
+      .most_result = wk_machine_entries(m) / 2 * m->array,
+      .most_commands = WK_STREAM_COMMANDS, .command_bytes = sizeof(wk_isa_command),
+      .spm_field = WK_LD_spm, .model = &wk_accel_model,
+      .transfer = add_transfer, .compute = compute, .prepare = fill_lanes, .carry = carry,
+      .load = load_dense, .mark = add_mark, .resize = resize, .describe = describe};
+}
+
+/* ---- the net --------------------------------------------------------------------------------- */
+
+/* The plane of the tensor that the first piece of a result is, if every piece is one; or -1. */
+static int64_t plane_of(const wk_accel_net *net, const wk_accel_op *op) {
+  const wk_accel_tensor *x = &net->tensors.data[op->out.tensor];
+  int64_t plane = x->rows * x->row;
+  bool is_plane = op->out.o == 1 && !op->out.first && !op->leaves_lanes &&
+                  op->out.offset % plane == 0 && (op->out.sb == plane || op->n_pieces == 1) &&
+                  op->out.sx == net->n && (op->out.h == 1 || op->out.sy == x->row);
+  return is_plane ? op->out.offset / plane : -1;
+}
+
+static wk_sched_op op_of(const wk_accel_net *net, const wk_accel_op *op) {
+  wk_sched_op y = {.name = op->name, .kind = op->op, .layer = op->layer,
+                   .out = wk_accel_sched_view(net, op, -1), .pieces = op->n_pieces,
+                   .consts = op->const_tensor, .const_bytes = op->const_bytes,
+                   .one_const = op->one_const, .by_pieces = wk_accel_is_sum(op),
+                   .loads_itself = wk_accel_is_split(net, op), .plane = plane_of(net, op)};
+  for (int k = 0; k < WK_SCHED_OPERANDS; k++) y.in[k] = wk_accel_sched_view(net, op, k);
+  return y;
+}
+
+void wk_accel_sched_net(const wk_accel_net *net, wk_arena *a, wk_sched_net *out) {
+  wk_sched_machine *m = wk_arena_alloc(a, sizeof *m);
+  wk_sched_tensor *tensors = wk_arena_alloc(a, net->tensors.n * sizeof *tensors);
+  wk_sched_op *ops = wk_arena_alloc(a, net->ops.n * sizeof *ops);
+  wk_accel_sched_machine(net->machine, m);
+  for (size_t t = 0; t < net->tensors.n; t++)
+    tensors[t] = wk_accel_sched_tensor(&net->tensors.data[t]);
+  for (size_t i = 0; i < net->ops.n; i++) ops[i] = op_of(net, &net->ops.data[i]);
+  *out = (wk_sched_net){.machine = m, .context = net, .arena = net->arena, .tensors = tensors,
+                        .n_tensors = net->tensors.n, .ops = ops, .n_ops = net->ops.n,
+                        .layers = net->names.data, .n_layers = net->layers.n};
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * emit: the accelerator as the scheduler's machine (compiler/stream/machine.h). */
+#ifndef WICK_ACCEL_EMIT_H
+#define WICK_ACCEL_EMIT_H
+
+#include "compiler/stream/search.h"
+#include "targets/accel/compile/commands.h"
+
+/* Constants too large to be in the scratchpad twice, or for a command: sums go part by part. */
+bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op);
+/* Bytes of constants that are then loaded at once, about. */
+int64_t wk_accel_split_bytes(const wk_accel_net *net);
+
+/* The accelerator as a machine; out->model and functions are set. */
+void wk_accel_sched_machine(const wk_machine *m, wk_sched_machine *out);
+/* The net for the scheduler. Everything is in the arena but what it has of net, which must stay as
+ * and where it is. */
+void wk_accel_sched_net(const wk_accel_net *net, wk_arena *a, wk_sched_net *out);
+static inline const wk_accel_net *wk_accel_net_of(const wk_sched_net *net) { return net->context; }
+
+/* How long its commands take (units.c). */
+extern const wk_sched_model wk_accel_model;
+
+#endif

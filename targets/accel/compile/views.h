@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * views: a net's pictures of tensors, as the scheduler sees them and as they lie in the
+ * scratchpad. */
+#ifndef WICK_ACCEL_VIEWS_H
+#define WICK_ACCEL_VIEWS_H
+
+#include "compiler/stream/steps.h"
+#include "targets/accel/compile/net.h"
+
+/* Strides of a view in a place, and the offset in its buffer of pixel (o 0, row 0). */
+typedef struct {
+  int buffer;
+  int64_t offset, so, sb, sy, sx;
+} wk_accel_spot;
+wk_accel_spot wk_accel_spot_of(const wk_accel_net *net, const wk_accel_view *x,
+                               const wk_sched_place *p);
+/* Its tensor's planes that it lies in; of a view that is no picture of rows all of them. */
+void wk_accel_planes_of(const wk_accel_net *net, const wk_accel_view *x, int64_t planes[2]);
+/* What an operator has of its result (-1), of operand 0 or 1. */
+wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op, int operand);
+wk_sched_tensor wk_accel_sched_tensor(const wk_accel_tensor *t);
+
+#endif
