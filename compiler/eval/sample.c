@@ -181,7 +181,8 @@ static wk_status place_region(const wk_eval_call *c, region *r, const double *ro
   double rows = a->samples > 0 ? (double)a->samples : fmax(ceil(r->bin_h), 0);
   double cols = a->samples > 0 ? (double)a->samples : fmax(ceil(r->bin_w), 0);
   bool finite = isfinite(r->x) && isfinite(r->y) && isfinite(r->bin_h) && isfinite(r->bin_w);
-  if (!finite || rows * cols > (double)MAX_SAMPLES)
+  double most = fmax(fmax(rows, cols), rows * cols);
+  if (!finite || most > (double)MAX_SAMPLES)
     return EVAL_BAD(c, "region (%g, %g, %g, %g) is too large", roi[0], roi[1], roi[2], roi[3]);
   r->rows = (int64_t)rows;
   r->cols = (int64_t)cols;

@@ -34,11 +34,17 @@ static double coordinate(const axis_map *m, int64_t i) {
   return x / m->scale; /* asymmetric */
 }
 
+/* A whole number; far beyond any axis one that is no less so, and before all where there is none. */
+static int64_t position(double x) {
+  static const int64_t far = INT64_C(1) << 48;
+  return !(x > -(double)far) ? -far : x < (double)far ? (int64_t)x : far;
+}
+
 static int64_t nearest(const char *mode, double x) {
-  if (!strcmp(mode, "floor")) return (int64_t)floor(x);
-  if (!strcmp(mode, "ceil")) return (int64_t)ceil(x);
-  if (!strcmp(mode, "round_prefer_ceil")) return (int64_t)floor(x + 0.5);
-  return (int64_t)ceil(x - 0.5); /* round_prefer_floor */
+  if (!strcmp(mode, "floor")) return position(floor(x));
+  if (!strcmp(mode, "ceil")) return position(ceil(x));
+  if (!strcmp(mode, "round_prefer_ceil")) return position(floor(x + 0.5));
+  return position(ceil(x - 0.5)); /* round_prefer_floor */
 }
 
 static int taps_of(const wk_attr_resize *a, const axis_map *m, double x, int64_t *first,
@@ -50,13 +56,13 @@ static int taps_of(const wk_attr_resize *a, const axis_map *m, double x, int64_t
   }
   double base = floor(x), f = x - base;
   if (!strcmp(a->mode, "linear")) {
-    *first = (int64_t)base;
+    *first = position(base);
     w[0] = 1 - f;
     w[1] = f;
     return 2;
   }
   double c = a->cubic_a;
-  *first = (int64_t)base - 1;
+  *first = position(base) - 1;
   w[0] = ((c * (f + 1) - 5 * c) * (f + 1) + 8 * c) * (f + 1) - 4 * c;
   w[1] = ((c + 2) * f - (c + 3)) * f * f + 1;
   w[2] = ((c + 2) * (1 - f) - (c + 3)) * (1 - f) * (1 - f) + 1;

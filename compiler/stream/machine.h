@@ -75,6 +75,10 @@ typedef struct {
   bool (*run)(wk_sched_units *u, int64_t until);
 } wk_sched_model;
 
+/* For machines whose numbers say enough: an engine does one command after the other, in `cycles`;
+ * memory serves one transfer after the other, behind `latency`. */
+extern const wk_sched_model wk_sched_rates;
+
 /* ---- machine --------------------------------------------------------------------------------- */
 
 struct wk_sched_machine {
@@ -93,6 +97,10 @@ struct wk_sched_machine {
   size_t command_bytes;                /* sizeof of a command */
   int spm_field;                       /* of a transfer's command: its address in the scratchpad */
   const wk_sched_model *model;
+  /* For wk_sched_rates: cycles from the start of a load to its first byte, from the last byte of a
+   * store to its retirement; of a command that computes. */
+  int64_t latency, write_latency;
+  int64_t (*cycles)(const wk_sched_net *net, const void *command);
 
   /* Adds a transfer as a step, for x->layer + 1; the caller says what it touches. */
   wk_sched_step *(*transfer)(wk_sched_building *b, const wk_sched_transfer *x);

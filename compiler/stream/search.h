@@ -33,6 +33,21 @@ void wk_sched_plans_free(wk_sched_plans *p); /* NULL ok */
 wk_status wk_sched_find_plan(const wk_sched_net *net, const wk_sched_use *uses,
                              const wk_sched_options *o, wk_sched_plan *out) WK_MUST_CHECK;
 
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* From a net to its schedule. */
+typedef struct {
+  wk_sched_use *uses;
+  wk_sched_plan plan;
+  wk_sched_steps steps; /* placed */
+  wk_sched_schedule schedule;
+} wk_sched_made;
+
+/* What is not `out`'s own is in the arena; free it in any case. WK_RESOURCE: it does not fit. */
+wk_status wk_sched_make(const wk_sched_net *net, const wk_sched_options *o, wk_arena *a,
+                        wk_sched_made *out) WK_MUST_CHECK;
+void wk_sched_made_free(wk_sched_made *x);
+
 /* ---- within the search ----------------------------------------------------------------------- */
 
 typedef struct {

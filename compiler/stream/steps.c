@@ -55,6 +55,15 @@ void wk_sched_touch(wk_sched_step *s, const wk_sched_access *a) {
   s->access[s->n_access++] = *a;
 }
 
+wk_sched_access wk_sched_access_of(const wk_sched_place *p, int field, bool writes, int64_t p0,
+                                   int64_t p1, int64_t r0, int64_t r1) {
+  int64_t plane = p->rows * p->pitch;
+  return (wk_sched_access){.buffer = p->buffer, .field = field, .writes = writes,
+                           .at = p->offset,
+                           .from = p->offset + (p0 - p->plane) * plane + (r0 - p->row) * p->pitch,
+                           .run = (r1 - r0) * p->pitch, .n0 = p1 - p0, .s0 = plane, .n1 = 1};
+}
+
 void wk_sched_wait_for(wk_sched_step *s, const wk_sched_counts c) {
   for (int q = 0; q < WK_SCHED_QUEUES; q++)
     if (s->needs[q] < c[q]) s->needs[q] = c[q];

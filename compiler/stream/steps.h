@@ -80,6 +80,9 @@ int wk_sched_buffer_add(wk_sched_steps *s, int64_t bytes, int64_t cell);
 wk_sched_step *wk_sched_step_add(wk_sched_steps *s, int queue, uint32_t layer,
                                  const void *command);
 void wk_sched_touch(wk_sched_step *s, const wk_sched_access *a);
+/* Rows [r0, r1) of planes [p0, p1) of a place; the command's field is the address of the place. */
+wk_sched_access wk_sched_access_of(const wk_sched_place *p, int field, bool writes, int64_t p0,
+                                   int64_t p1, int64_t r0, int64_t r1);
 /* Of step i. */
 static inline const void *wk_sched_command(const wk_sched_steps *s, size_t i) {
   return &s->commands.data[i * s->command_bytes];
