@@ -54,7 +54,8 @@ static bool is_read_here(const building *b, int t) {
 static bool is_stored(const building *b, int t) {
   const wk_sched_use *u = &b->uses[t];
   if (tensor(b, t)->home == WK_SCHED_IO) return true;
-  int served = b->plan->resident[t] > b->base.group->last ? b->plan->resident[t] : b->base.group->last;
+  int served = b->base.group->last;
+  if (b->plan->resident[t] > served) served = b->plan->resident[t];
   return u->last_reader > served || u->last_writer > served;
 }
 

@@ -49,8 +49,9 @@ static const char *layer_of(const scheduling *x, size_t step) {
 static wk_status find_places(scheduling *x, wk_sched_prefetch mode) {
   int64_t capacity = x->net->machine->scratchpad;
   if (!wk_sched_simulate(x->net, x->steps, capacity, mode, x->arena, &x->out->times))
-    return wk_error_at(WK_RESOURCE, layer_of(x, x->out->times.failed), "the schedule has no room for it "
-                       "in %lld bytes of scratchpad", (long long)capacity);
+    return wk_error_at(WK_RESOURCE, layer_of(x, x->out->times.failed),
+                       "the schedule has no room for it in %lld bytes of scratchpad",
+                       (long long)capacity);
   wk_sched_order(&x->out->times, x->steps->list.n, x->out->order);
   return check_places(x);
 }
@@ -61,8 +62,9 @@ static wk_status place_tensors(scheduling *x, wk_plan_item **out) {
   wk_plan_item *items = wk_xcalloc(n, sizeof *items);
   *out = items;
   for (size_t t = 0; t < n; t++)
-    items[t] = (wk_plan_item){.size = x->net->tensors[t].bytes, .align = x->net->machine->memory_align,
-                              .lower = INT64_MAX, .fixed = -1};
+    items[t] = (wk_plan_item){.size = x->net->tensors[t].bytes,
+                              .align = x->net->machine->memory_align, .lower = INT64_MAX,
+                              .fixed = -1};
   for (size_t i = 0; i < x->steps->list.n; i++) {
     int t = x->steps->list.data[i].tensor;
     if (t < 0) continue;

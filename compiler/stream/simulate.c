@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The schedule model. Time goes from event to event: a command starts, something happens in a unit
- * of the machine, a buffer leaves the scratchpad. Each queue runs its steps in program order; buffers get room in the
- * order in which they are first used, as early as there is some. */
+ * of the machine, a buffer leaves the scratchpad. Each queue runs its steps in program order;
+ * buffers get room in the order in which they are first used, as early as there is some. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -19,7 +19,6 @@
 #include "compiler/pipeline/targets.h"
 #include "targets/accel/check/footprint.h"
 #include "targets/accel/compile/compile.h"
-#include "compiler/stream/ideas.h"
 #include "tests/random_layers.h"
 
 static const struct {
@@ -112,6 +111,7 @@ typedef struct {
   const wk_accel_net *net;
   const wk_sched_steps *steps;
   const wk_sched_step *step;
+  const wk_isa_command *command; /* of the step */
   const wk_isa_command_info *info;
   WK_VEC(wk_run) runs;
 } subject;
@@ -121,8 +121,8 @@ static int64_t base_of(int k) { return (int64_t)(k + 1) << 24; }
 
 static void complain(const subject *x, const char *what, const char *field, int64_t at) {
   wk_str b = {0};
-  wk_disasm_command(&b, x->net->machine, &x->step->c);
-  fail_msg("layer %s: %s: %s of %s, 0x%llx", x->net->names.data[x->step->c.operator - 1], b.s,
+  wk_disasm_command(&b, x->net->machine, x->command);
+  fail_msg("layer %s: %s: %s of %s, 0x%llx", x->net->names.data[x->command->operator - 1], b.s,
            what, field, (unsigned long long)at);
 }
 
@@ -182,7 +182,7 @@ static void compare_access(subject *x, int k) {
 /* Sums go to the half of the accumulators that is said, and nothing else has any. */
 static void compare_half(const subject *x, const wk_run *r) {
   uint64_t half = (uint64_t)wk_machine_entries(x->net->machine) / 2;
-  int is = x->step->half;
+  int is = x->step->slot;
   if (is < 0 || r->from < (uint64_t)is * half || r->from + r->length > ((uint64_t)is + 1) * half)
     complain(x, "the half", r->field, (int64_t)r->from);
 }
@@ -216,7 +216,9 @@ static void compare_memory(const subject *x) {
 
 static void compare_step(subject *x) {
   const wk_sched_step *s = x->step;
-  wk_isa_command c = s->c;
+  wk_isa_command c = *x->command;
+  assert_int_equal(s->queue, c.queue);
+  assert_int_equal(s->layer, c.operator);
   x->info = wk_isa_command_of((int)c.opcode);
   x->runs.n = 0;
   for (int k = 0; k < s->n_access; k++) c.v[s->access[k].field] = base_of(k) + s->access[k].at;
@@ -237,18 +239,21 @@ static void compare_step(subject *x) {
 
 static void compare_part(const wk_machine *m, const wk_sched_options *o, const wk_graph *g) {
   wk_accel_net net;
+  wk_sched_net sched;
   wk_sched_plan plan = {0};
   wk_sched_steps steps = {0};
   wk_accel_refused why;
   wk_arena *a = wk_arena_new();
   wk_accel_net_init(&net, m, a);
   assert_true(wk_accel_net_make(g, &net, &why));
-  wk_sched_use *uses = wk_sched_uses(&net, a);
-  wk_status s = wk_sched_search(&net, uses, o, &plan);
-  if (!s) wk_sched_build(&net, &plan, uses, 0, plan.groups.n, &steps);
+  wk_accel_sched_net(&net, a, &sched);
+  wk_sched_use *uses = wk_sched_uses(&sched, a);
+  wk_status s = wk_sched_search(&sched, uses, o, &plan);
+  if (!s) wk_sched_build(&sched, &plan, uses, 0, plan.groups.n, &steps);
   subject x = {.net = &net, .steps = &steps};
   for (size_t i = 0; i < steps.list.n; i++) {
     x.step = &steps.list.data[i];
+    x.command = wk_accel_step_command(&steps, i);
     compare_step(&x);
   }
   wk_vec_free(&x.runs);

@@ -84,6 +84,7 @@ typedef struct {
   wk_module *module;
   wk_arena *arena;
   wk_accel_net net;
+  wk_sched_net sched;
   wk_sched_steps steps;
 } part;
 
@@ -104,7 +105,8 @@ static void build(const part_case *x, part *p) {
   wk_sched_plan plan = {.groups = {.data = &all, .n = 1}, .chunk = x->chunk,
                         .resident = wk_arena_alloc(p->arena, p->net.tensors.n * sizeof(int))};
   for (size_t t = 0; t < p->net.tensors.n; t++) plan.resident[t] = -1;
-  wk_sched_build(&p->net, &plan, wk_sched_uses(&p->net, p->arena), 0, 1, &p->steps);
+  wk_accel_sched_net(&p->net, p->arena, &p->sched);
+  wk_sched_build(&p->sched, &plan, wk_sched_uses(&p->sched, p->arena), 0, 1, &p->steps);
 }
 
 static void part_free(part *p) {
@@ -123,14 +125,14 @@ static bool is_address(const wk_sched_step *s, int field) {
   return false;
 }
 
-static void check_fields(const wk_sched_step *s) {
-  const wk_isa_command_info *info = wk_isa_command_of((int)s->c.opcode);
+static void check_fields(const wk_sched_step *s, const wk_isa_command *c) {
+  const wk_isa_command_info *info = wk_isa_command_of((int)c->opcode);
   for (int i = 0; i < info->n_fields; i++) {
     const wk_isa_field *f = &info->fields[i];
     int64_t least = f->kind == WK_KIND_COUNT ? 1 : 0;
     if (is_address(s, i) || f->kind == WK_KIND_SIGNED) continue;
-    if (s->c.v[i] < least || s->c.v[i] >> f->bits)
-      fail_msg("%s: %s = %lld", info->name, f->name, (long long)s->c.v[i]);
+    if (c->v[i] < least || c->v[i] >> f->bits)
+      fail_msg("%s: %s = %lld", info->name, f->name, (long long)c->v[i]);
   }
 }
 
@@ -140,12 +142,13 @@ static void check_memory(const part *p, int t) {
   uint8_t *seen = wk_xcalloc((size_t)size, 1);
   for (size_t i = 0; i < p->steps.list.n; i++) {
     const wk_sched_step *s = &p->steps.list.data[i];
+    const wk_isa_command *c = wk_accel_step_command(&p->steps, i);
     if (s->tensor != t) continue;
-    int64_t n0 = WK_SV(&s->c, LD, n0), n1 = WK_SV(&s->c, LD, n1);
+    int64_t n0 = WK_SV(c, LD, n0), n1 = WK_SV(c, LD, n1);
     assert_int_equal(s->bytes, n0 * n1);
     assert_true(s->bytes < 1 << 20);
     for (int64_t k = 0; k < n1; k++) {
-      int64_t at = WK_SV(&s->c, LD, dram) + k * WK_SV(&s->c, LD, s1);
+      int64_t at = WK_SV(c, LD, dram) + k * WK_SV(c, LD, s1);
       assert_true(at >= 0 && at + n0 <= size);
       assert_null(memchr(seen + at, 1, (size_t)n0));
       memset(seen + at, 1, (size_t)n0);
@@ -160,7 +163,7 @@ static void check_memory(const part *p, int t) {
 static int64_t computed(const part *p) {
   int64_t n = 0;
   for (size_t i = 0; i < p->steps.list.n; i++) {
-    const wk_isa_command *c = &p->steps.list.data[i].c;
+    const wk_isa_command *c = wk_accel_step_command(&p->steps, i);
     if (c->opcode == WK_CMD_POOL) n += WK_SV(c, POOL, ny) * WK_SV(c, POOL, nx) * WK_SV(c, POOL, n);
     if (c->opcode == WK_CMD_CONV && WK_V(c, CONV, drain))
       n += WK_SV(c, CONV, ny) * WK_SV(c, CONV, nx) * WK_SV(c, CONV, n);
@@ -175,7 +178,7 @@ static void print_commands(const part *p, wk_str *b) {
     int64_t n = 0, most = 0, blocks = 0;
     for (size_t i = 0; i < p->steps.list.n; i++) {
       const wk_sched_step *s = &p->steps.list.data[i];
-      const wk_isa_command *c = &s->c;
+      const wk_isa_command *c = wk_accel_step_command(&p->steps, i);
       if ((int)c->opcode != opcode) continue;
       int64_t size = s->bytes;
       if (opcode == WK_CMD_POOL) size = WK_SV(c, POOL, ny);
@@ -199,7 +202,8 @@ static void large_operators(void **state) {
     wk_str got = {0};
     build(&cases[i], &p);
     const wk_accel_op *last = &p.net.ops.data[p.net.ops.n - 1];
-    for (size_t k = 0; k < p.steps.list.n; k++) check_fields(&p.steps.list.data[k]);
+    for (size_t k = 0; k < p.steps.list.n; k++)
+      check_fields(&p.steps.list.data[k], wk_accel_step_command(&p.steps, k));
     for (size_t t = 0; t < p.net.tensors.n; t++) check_memory(&p, (int)t);
     assert_int_equal(computed(&p), p.net.tensors.data[last->out.tensor].bytes);
     print_commands(&p, &got);

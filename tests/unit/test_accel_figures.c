@@ -21,8 +21,6 @@
 #include "compiler/integer/integer.h"
 #include "compiler/pipeline/pipeline.h"
 #include "compiler/pipeline/targets.h"
-#include "targets/accel/compile/compile.h"
-#include "compiler/stream/ideas.h"
 #include "targets/accel/compile/package.h"
 #include "tests/random_layers.h"
 #include "tests/random_machine.h"
@@ -113,7 +111,7 @@ static void sum_up_candidates(uint32_t *of, const wk_sched_explain *x) {
   for (size_t i = 0; i < x->list.n; i++) {
     const wk_sched_candidate *c = &x->list.data[i];
     SUM_UP(of, c->group.first, c->group.last, c->group.strips, c->group.keeps, c->fits, c->cycles,
-           c->bytes, c->ex, c->ve, c->bus, (int64_t)c->cost);
+           c->bytes, c->busy[WK_QUEUE_ex], c->busy[WK_QUEUE_ve], c->bus, (int64_t)c->cost);
   }
 }
 
@@ -169,6 +167,7 @@ static void compile_part(row *r, const wk_machine *m, const wk_sched_options *o,
   wk_sched_explain seen = {.layer = ""};
   wk_sched_options explained = *o;
   wk_accel_net net;
+  wk_sched_net sched;
   wk_sched_plan plan = {0};
   wk_sched_steps steps = {0};
   wk_accel_stream stream = {0};
@@ -176,13 +175,14 @@ static void compile_part(row *r, const wk_machine *m, const wk_sched_options *o,
   wk_arena *a = wk_arena_new();
   wk_accel_net_init(&net, m, a);
   assert_true(wk_accel_net_make(g, &net, &why));
-  wk_sched_use *uses = wk_sched_uses(&net, a);
+  wk_accel_sched_net(&net, a, &sched);
+  wk_sched_use *uses = wk_sched_uses(&sched, a);
   explained.explain = &seen;
-  wk_status s = wk_sched_find_plan(&net, uses, &explained, &plan);
+  wk_status s = wk_sched_find_plan(&sched, uses, &explained, &plan);
   if (!s) {
-    wk_sched_build(&net, &plan, uses, 0, plan.groups.n, &steps);
-    wk_sched_depend(&net, o->prefetch, o->without, &steps);
-    s = wk_accel_schedule(&net, &steps, o->prefetch, &stream);
+    wk_sched_build(&sched, &plan, uses, 0, plan.groups.n, &steps);
+    wk_sched_depend(&sched, o->prefetch, o->without, &steps);
+    s = wk_accel_schedule(&sched, &steps, o->prefetch, &stream);
   }
   if (!s) check_overlaps(o->prefetch, &stream);
   if (!s) add(r, &net, &plan, &steps, &stream);

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/stream/search.h"
+#include "targets/accel/compile/emit.h"
 #include "tests/unit/accel_edges.h"
 
 /* ---- by hand --------------------------------------------------------------------------------- */
@@ -28,9 +28,10 @@ typedef struct {
 
 typedef struct {
   wk_machine machine;
-  wk_accel_net net;
-  wk_accel_tensor tensors[MOST];
-  wk_accel_op ops[MOST];
+  wk_sched_machine sched;
+  wk_sched_net net;
+  wk_sched_tensor tensors[MOST];
+  wk_sched_op ops[MOST];
   wk_sched_use *uses;
   bool is_tied[MOST];
   wk_sched_options o;
@@ -43,15 +44,13 @@ static hand *hand_new(const op *ops, int n) {
   hand *h = wk_xcalloc(1, sizeof *h);
   assert_null(wk_machine_read("base", &h->machine));
   h->arena = wk_arena_new();
-  h->net.machine = &h->machine;
-  h->net.tensors.data = h->tensors;
-  h->net.tensors.n = MOST;
-  h->net.ops.data = h->ops;
-  h->net.ops.n = (size_t)n;
+  wk_accel_sched_machine(&h->machine, &h->sched);
+  h->net = (wk_sched_net){.machine = &h->sched, .tensors = h->tensors, .n_tensors = MOST,
+                          .ops = h->ops, .n_ops = (size_t)n};
   for (int i = 0; i < n; i++) {
     h->ops[i].out.tensor = ops[i].out;
-    h->ops[i].a.tensor = ops[i].a;
-    h->ops[i].b.tensor = ops[i].b;
+    h->ops[i].in[0].tensor = ops[i].a;
+    h->ops[i].in[1].tensor = ops[i].b;
   }
   h->uses = wk_sched_uses(&h->net, h->arena);
   h->x = (wk_sched_searching){.net = &h->net, .uses = h->uses, .o = &h->o, .is_tied = h->is_tied};
@@ -66,7 +65,7 @@ static void hand_free(hand *h) {
 
 /* Of each first operator the last ones with which it is a group: "0: 0 1, 1: 1". */
 static void print_groups(const hand *h, wk_str *b) {
-  int n = (int)h->net.ops.n;
+  int n = (int)h->net.n_ops;
   for (int first = 0; first < n; first++) {
     wk_str_printf(b, "%s%d:", first ? ", " : "", first);
     for (int last = first; last < n; last++)
@@ -144,7 +143,7 @@ static void groups_by_operator(void **state) {
   hand *h = hand_new(chain, WK_COUNTOF(chain));
   (void)state;
   cut(h, "023");
-  for (int i = 0; i < 4; i++) assert_int_equal(wk_accel_group_of(&h->x.plan, i), want[i]);
+  for (int i = 0; i < 4; i++) assert_int_equal(wk_sched_group_of(&h->x.plan, i), want[i]);
   hand_free(h);
 }
 
@@ -181,12 +180,11 @@ static void tensors_that_stay(void **state) {
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(staying); i++) {
     hand *h = hand_new(chain, WK_COUNTOF(chain));
-    wk_accel_tensor *t = &h->tensors[staying[i].tensor];
     cut(h, staying[i].groups);
-    t->bytes = h->machine.scratchpad / 2 + staying[i].larger;
-    t->is_dense = staying[i].is_dense;
+    h->tensors[staying[i].tensor] = wk_accel_sched_tensor(&(wk_accel_tensor){
+        .bytes = h->machine.scratchpad / 2 + staying[i].larger, .is_dense = staying[i].is_dense});
     h->o.without = staying[i].without;
-    bool stays = wk_accel_may_stay(&h->x, (size_t)staying[i].tensor, staying[i].last);
+    bool stays = wk_sched_may_stay(&h->x, (size_t)staying[i].tensor, staying[i].last);
     if (stays != staying[i].stays) fail_msg("case %zu: %d", i, stays);
     hand_free(h);
   }
@@ -202,7 +200,7 @@ static void strips_of_groups(void **state) {
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(rows); i++) h->tensors[i].rows = rows[i];
   for (size_t i = 0; i < WK_COUNTOF(want); i++)
-    assert_int_equal(wk_accel_most_strips(&h->x, want[i].first, want[i].last), want[i].strips);
+    assert_int_equal(wk_sched_most_strips(&h->x, want[i].first, want[i].last), want[i].strips);
   hand_free(h);
 }
 
@@ -269,6 +267,7 @@ typedef struct {
   wk_module *module;
   wk_arena *arena;
   wk_accel_net net;
+  wk_sched_net sched;
   wk_sched_steps steps;
   wk_sched_options o;
   wk_sched_searching x;
@@ -284,7 +283,8 @@ static void open(subject *s, size_t graph) {
   if (bad) fail_msg("%s: %s", bad->place, bad->message);
   wk_accel_net_init(&s->net, &s->machine, s->arena);
   if (!wk_accel_net_make(s->module->main, &s->net, &why)) fail_msg("%s", why.reason);
-  s->x = (wk_sched_searching){.net = &s->net, .uses = wk_sched_uses(&s->net, s->arena),
+  wk_accel_sched_net(&s->net, s->arena, &s->sched);
+  s->x = (wk_sched_searching){.net = &s->sched, .uses = wk_sched_uses(&s->sched, s->arena),
                               .o = &s->o, .steps = &s->steps};
   s->x.is_tied = wk_arena_alloc(s->arena, (s->net.tensors.n + 1) * sizeof *s->x.is_tied);
   s->x.plan.resident = wk_xcalloc(s->net.tensors.n + 1, sizeof *s->x.plan.resident);
@@ -307,7 +307,7 @@ static void begin(subject *s, start from) {
   for (int i = 0; i < n; i++) {
     wk_sched_group g = {i, i, 1, false, false};
     if (from == TOGETHER) g.last = i = n - 1;
-    if (from != STAYING) g.strips = wk_accel_most_strips(&s->x, g.first, g.last);
+    if (from != STAYING) g.strips = wk_sched_most_strips(&s->x, g.first, g.last);
     if (from == TOGETHER) g.first = 0;
     g.keeps = from == TOGETHER;
     g.alone = from == APART;
@@ -315,7 +315,7 @@ static void begin(subject *s, start from) {
   }
   for (size_t t = 0; t < s->net.tensors.n; t++) {
     int last = s->x.uses[t].last_reader;
-    p->resident[t] = from == STAYING && wk_accel_may_stay(&s->x, t, last) ? last : -1;
+    p->resident[t] = from == STAYING && wk_sched_may_stay(&s->x, t, last) ? last : -1;
   }
 }
 
@@ -343,7 +343,7 @@ static void improve(size_t graph, start from, int n, const char *without, wk_str
   open(&s, graph);
   if (*without) assert_null(wk_sched_ideas_read(without, &s.o.without));
   begin(&s, from);
-  if (n) wk_accel_improve(&s.x, n);
+  if (n) wk_sched_improve(&s.x, n);
   print_plan(&s, b);
   close(&s);
 }

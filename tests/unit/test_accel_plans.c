@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plans that are kept (plans.c): found again for the same net, and for no net that differs in
- * anything that a search reads. Whether one was found is seen by the machine, which is always the
- * instance's and no part of the key: with a smaller scratchpad, a search would find another. */
+ * Plans that are kept (compiler/stream/plans.c): found again for the same net, and for no net that
+ * differs in anything that a search reads. Whether one was found is seen by the machine, which is
+ * always the instance's and no part of the key: with a smaller scratchpad, a search would find
+ * another. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +36,6 @@ typedef struct {
   wk_module *module;
   wk_arena *arena;
   wk_accel_net net;
-  wk_sched_use *uses;
   wk_sched_options o;
 } subject;
 
@@ -48,7 +48,6 @@ static void open(subject *s) {
   assert_null(wk_module_parse(graph, "t", &s->module));
   wk_accel_net_init(&s->net, &s->large, s->arena);
   if (!wk_accel_net_make(s->module->main, &s->net, &why)) fail_msg("%s", why.reason);
-  s->uses = wk_sched_uses(&s->net, s->arena);
   s->o.plans = wk_sched_plans_new();
 }
 
@@ -71,8 +70,10 @@ static void print_plan(const subject *s, const wk_sched_plan *p, wk_str *b) {
 /* The plan on a machine, as text; "" when there is none. */
 static void plan(subject *s, const wk_machine *m, wk_str *b) {
   wk_sched_plan p = {0};
+  wk_sched_net sched;
   s->net.machine = m;
-  wk_status bad = wk_sched_find_plan(&s->net, s->uses, &s->o, &p);
+  wk_accel_sched_net(&s->net, s->arena, &sched);
+  wk_status bad = wk_sched_find_plan(&sched, wk_sched_uses(&sched, s->arena), &s->o, &p);
   b->n = 0;
   wk_str_add(b, "");
   if (!bad) print_plan(s, &p, b);
@@ -98,12 +99,15 @@ static void the_same_is_kept(void **state) {
   open(&s);
   plan(&s, &s.large, &large);
   assert_true(is_kept(&s, &large));
-  /* names, layers and counts of multiplications are nothing that a search reads */
+  /* names, layers, counts of multiplications and which of the edges a tensor is are nothing that a
+   * search reads */
   s.net.ops.data[0].name = "other";
   s.net.ops.data[1].layer++;
   s.net.ops.data[0].macs++;
   s.net.ops.data[0].consts = NULL;
   s.net.tensors.data[0].name = "other";
+  assert_true(s.net.tensors.data[0].segment >= WK_SEGMENT_IO);
+  s.net.tensors.data[0].segment++;
   assert_true(is_kept(&s, &large));
   /* serial is auto but for its waits; for who wants to see candidates it is searched again */
   s.o.prefetch = WK_PREFETCH_SERIAL;
@@ -167,7 +171,9 @@ static void make_change(subject *s, change what, size_t i) {
     case FN: op->fn ^= 1; break;
     case PIECE_0: pieces[0].width--; break;
     case PIECE_1: pieces[1].width--; break;
-    case SEGMENT: t->segment++; break;
+    case SEGMENT: /* const, work, io: another of the three */
+      t->segment = t->segment < WK_SEGMENT_IO ? t->segment + 1 : WK_SEGMENT_WORK;
+      break;
     case BYTES: t->bytes += t->row; break;
     case CHANGES: break;
   }

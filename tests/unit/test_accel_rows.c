@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/stream/steps.h"
+#include "targets/accel/compile/views.h"
 
 enum { LANES = 8, ROUNDS = 4000 };
 
@@ -65,6 +65,38 @@ static int64_t row_of(const subject *s, int64_t y) {
   return address_of(&s->view, 0, 0, y, 0) / s->tensor.row % s->tensor.rows;
 }
 
+/* As the scheduler sees a view. */
+static wk_sched_view seen(const subject *s, const wk_accel_view *x) {
+  return wk_accel_sched_view(&s->net, &(wk_accel_op){.out = *x}, -1);
+}
+
+static void rows_of(const subject *s, const wk_accel_view *x, int64_t y0, int64_t y1,
+                    int64_t rows[2]) {
+  const wk_sched_tensor t = wk_accel_sched_tensor(&s->tensor);
+  const wk_sched_view v = seen(s, x);
+  wk_sched_rows_of(&t, &v, y0, y1, rows);
+}
+
+static int64_t rows_below(const subject *s, const wk_accel_view *x, int64_t end) {
+  const wk_sched_tensor t = wk_accel_sched_tensor(&s->tensor);
+  const wk_sched_view v = seen(s, x);
+  return wk_sched_rows_below(&t, &v, end);
+}
+
+static void needed_rows(const subject *s, const wk_accel_op *op, int operand, int64_t y0,
+                        int64_t y1, int64_t rows[2]) {
+  const wk_sched_tensor t = wk_accel_sched_tensor(&s->tensor);
+  const wk_sched_view v = wk_accel_sched_view(&s->net, op, operand);
+  wk_sched_needed_rows(&t, &v, y0, y1, rows);
+}
+
+/* Both as they are and as the scheduler sees them. */
+static void planes_of(const subject *s, const wk_accel_view *x, int64_t planes[2]) {
+  const wk_sched_view v = seen(s, x);
+  wk_accel_planes_of(&s->net, x, planes);
+  assert_memory_equal(v.planes, planes, sizeof v.planes);
+}
+
 /* ---- rows and planes ------------------------------------------------------------------------- */
 
 static void rows_of_pictures(void **state) {
@@ -75,18 +107,18 @@ static void rows_of_pictures(void **state) {
     draw_picture(&r, &s);
     const wk_accel_view *x = &s.view;
     int64_t y0 = draw(&r, 0, x->h - 1), y1 = draw(&r, y0 + 1, x->h), rows[2];
-    wk_accel_rows_of(&s.net, x, y0, y1, rows);
+    rows_of(&s, x, y0, y1, rows);
     assert_int_equal(rows[0], row_of(&s, y0));
     assert_int_equal(rows[1], row_of(&s, y1 - 1) + 1);
     int64_t planes[2], plane = s.tensor.rows * s.tensor.row;
-    wk_accel_planes_of(&s.net, x, planes);
+    planes_of(&s, x, planes);
     assert_int_equal(planes[0], x->offset / plane);
     assert_int_equal(planes[1],
                      address_of(x, x->o - 1, blocks_of(x) - 1, x->h - 1, x->w - 1) / plane + 1);
     for (int64_t end = 0; end <= s.tensor.rows; end++) {
       int64_t below = 0;
       while (below < x->h && row_of(&s, below) < end) below++;
-      assert_int_equal(wk_accel_rows_below(&s.net, x, end), below);
+      assert_int_equal(rows_below(&s, x, end), below);
     }
   }
 }
@@ -99,14 +131,14 @@ static void rows_of_others(void **state) {
     subject s;
     draw_other(&r, &s);
     int64_t rows[2], planes[2];
-    wk_accel_rows_of(&s.net, &s.view, 0, 1, rows);
-    wk_accel_planes_of(&s.net, &s.view, planes);
+    rows_of(&s, &s.view, 0, 1, rows);
+    planes_of(&s, &s.view, planes);
     assert_int_equal(rows[0], 0);
     assert_int_equal(rows[1], s.tensor.rows);
     assert_int_equal(planes[0], 0);
     assert_int_equal(planes[1], s.tensor.planes);
     for (int64_t end = 0; end <= s.tensor.rows; end++)
-      assert_int_equal(wk_accel_rows_below(&s.net, &s.view, end),
+      assert_int_equal(rows_below(&s, &s.view, end),
                        end < s.tensor.rows ? 0 : s.view.h);
   }
 }
@@ -160,13 +192,13 @@ static void planes_that_go_back(void **state) {
   int64_t planes[2];
   (void)state;
   s.net = (wk_accel_net){.n = LANES, .tensors = {.data = &s.tensor, .n = 1}};
-  wk_accel_planes_of(&s.net, &back, planes);
+  planes_of(&s, &back, planes);
   assert_true(planes[0] == 0 && planes[1] == 4);
   blocks.so = 160, blocks.sb = -160;
-  wk_accel_planes_of(&s.net, &blocks, planes);
+  planes_of(&s, &blocks, planes);
   assert_true(planes[0] == 0 && planes[1] == 4);
   still.so = still.sb = 0;
-  wk_accel_planes_of(&s.net, &still, planes);
+  planes_of(&s, &still, planes);
   assert_true(planes[0] == 2 && planes[1] == 3);
 }
 
@@ -207,7 +239,7 @@ static void rows_of_windows(void **state) {
     draw_window(&r, &op, &s);
     int64_t y0 = draw(&r, 0, 5), y1 = y0 + draw(&r, 1, 3);
     bool has_any = looped_window(&op, y0, y1, &from, &to);
-    wk_accel_needed_rows(&s.net, &op, 0, y0, y1, rows);
+    needed_rows(&s, &op, 0, y0, y1, rows);
     assert_true(rows[0] >= row_of(&s, 0) && rows[0] < rows[1]);
     assert_true(rows[1] <= row_of(&s, s.view.h - 1) + 1);
     bool is_even = op.dy == 1 && (op.sy <= op.ky || y1 == y0 + 1);
@@ -244,7 +276,7 @@ static void rows_of_operands(void **state) {
           if (is_window && !operand && !flat) continue;
           const wk_accel_op op = {.kind = (wk_accel_kind)kind, .a = s.view, .b = s.view,
                                   .is_flat = flat, .ky = 9, .sy = 9, .dy = 9, .pad_t = 9};
-          wk_accel_needed_rows(&s.net, &op, operand, y0, y1, rows);
+          needed_rows(&s, &op, operand, y0, y1, rows);
           assert_memory_equal(rows, is_whole ? whole : own, sizeof rows);
         }
   }
@@ -263,8 +295,8 @@ static void pixels_in_places(void **state) {
     const wk_accel_view *x = &s.view;
     const wk_accel_tensor *t = &s.tensor;
     if (x->h == 1) s.view.sy = 0; /* which no pixel goes by */
-    wk_accel_rows_of(&s.net, x, 0, x->h, rows);
-    wk_accel_planes_of(&s.net, x, planes);
+    rows_of(&s, x, 0, x->h, rows);
+    planes_of(&s, x, planes);
     wk_sched_place p = {.buffer = 7, .offset = draw(&r, 0, 3) * LANES,
                         .row = draw(&r, 0, rows[0]), .plane = draw(&r, 0, planes[0]),
                         .pitch = t->row + draw(&r, 0, 2) * LANES};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The schedule model's units: array, vector unit, transfers with their memory, and the front end. */
+ * The schedule model's units: array, vector unit, transfers with their memory, the front end. */
 #include <stdlib.h>
 
 #include "targets/accel/compile/dma.h"

@@ -15,6 +15,9 @@
 
 enum { OPERATORS = 6 };
 
+static const wk_sched_machine machine = {.queues = {.n = 3, .computes = 3},
+                                         .units = {"array", "vector"}};
+
 /* Operator i writes tensor i + 1. */
 static const struct {
   const char *name, *op;
@@ -22,49 +25,49 @@ static const struct {
 } operators[OPERATORS + 1] = {{"stem", "conv", 0}, {"stem.1", "conv", 0}, {"pool", "max_pool", 1},
                           {"sum", "add", 2},   {"head", "matmul", 3}, {"end", "softmax", 4},
                               {"behind", "conv", 5}}; /* of none of the part's */
-static const char *layers[] = {"stem", "pool", "sum", "head", "end", "behind"};
+static const char *const layers[] = {"stem", "pool", "sum", "head", "end", "behind"};
 
 /* Groups by first and last operator, strips, constants that are kept. As the search has them: the
  * last operator ascending. */
 static wk_sched_candidate candidates[] = {
     /* no plan has what begins behind operator 0 */
-    {{1, 1, 1, false, false}, true, 40, 32, 30, 0, 10, 30, 45},
-    {{1, 1, 2, false, false}, true, 41, 32, 30, 0, 10, 30, 46},
-    {{0, 1, 1, false, false}, true, 100, 64, 80, 0, 20, 80, 110.4},
-    {{0, 1, 2, true, false}, true, 90, 128, 80, 0, 40, 80, 95},
+    {{1, 1, 1, false, false}, true, 40, 32, {30, 0}, 10, 30, 45},
+    {{1, 1, 2, false, false}, true, 41, 32, {30, 0}, 10, 30, 46},
+    {{0, 1, 1, false, false}, true, 100, 64, {80, 0}, 20, 80, 110.4},
+    {{0, 1, 2, true, false}, true, 90, 128, {80, 0}, 40, 80, 95},
     /* of a group that the plan does not have the cheapest, the first of them */
-    {{2, 2, 1, false, false}, true, 60, 16, 0, 70, 5, 70, 75},
-    {{2, 2, 2, false, false}, true, 50, 24, 0, 40, 40, 40, 52},
-    {{2, 2, 4, true, false}, true, 50, 25, 0, 40, 41, 41, 52},
-    {{2, 2, 8, true, false}, true, 55, 26, 1, 2, 3, 3, 57},
+    {{2, 2, 1, false, false}, true, 60, 16, {0, 70}, 5, 70, 75},
+    {{2, 2, 2, false, false}, true, 50, 24, {0, 40}, 40, 40, 52},
+    {{2, 2, 4, true, false}, true, 50, 25, {0, 40}, 41, 41, 52},
+    {{2, 2, 8, true, false}, true, 55, 26, {1, 2}, 3, 3, 57},
     /* none of them fits: the one that goes through at once */
-    {{1, 2, 1, false, false}, false, 0, 0, 0, 0, 0, 0, 0},
-    {{1, 2, 2, false, false}, false, 0, 0, 0, 0, 0, 0, 0},
+    {{1, 2, 1, false, false}, false, 0, 0, {0, 0}, 0, 0, 0},
+    {{1, 2, 2, false, false}, false, 0, 0, {0, 0}, 0, 0, 0},
     /* only the last one fits */
-    {{0, 2, 1, false, false}, false, 0, 0, 0, 0, 0, 0, 0},
-    {{0, 2, 2, true, false}, true, 999, 1, 7, 7, 7, 7, 1000},
-    {{3, 3, 1, false, false}, true, 30, 8, 0, 25, 30, 30, 33},
+    {{0, 2, 1, false, false}, false, 0, 0, {0, 0}, 0, 0, 0},
+    {{0, 2, 2, true, false}, true, 999, 1, {7, 7}, 7, 7, 1000},
+    {{3, 3, 1, false, false}, true, 30, 8, {0, 25}, 30, 30, 33},
     /* all of a group that the plan has */
-    {{2, 3, 1, true, false}, false, 0, 0, 0, 0, 0, 0, 0},
-    {{2, 3, 3, false, false}, true, 70, 48, 10, 60, 61, 61, 72.5},
-    {{2, 3, 3, true, false}, true, 65, 40, 10, 60, 59, 60, 66},
-    {{1, 3, 1, false, false}, true, 20, 2, 1, 0, 0, 1, 21},
-    {{4, 4, 1, false, false}, true, 150, 5000, 30, 0, 190, 190, 205},
-    {{2, 4, 1, false, false}, true, 300, 5048, 30, 60, 290, 290, 280},
-    {{5, 5, 1, false, false}, true, 10, 4, 0, 9, 2, 9, 12},
+    {{2, 3, 1, true, false}, false, 0, 0, {0, 0}, 0, 0, 0},
+    {{2, 3, 3, false, false}, true, 70, 48, {10, 60}, 61, 61, 72.5},
+    {{2, 3, 3, true, false}, true, 65, 40, {10, 60}, 59, 60, 66},
+    {{1, 3, 1, false, false}, true, 20, 2, {1, 0}, 0, 1, 21},
+    {{4, 4, 1, false, false}, true, 150, 5000, {30, 0}, 190, 190, 205},
+    {{2, 4, 1, false, false}, true, 300, 5048, {30, 60}, 290, 290, 280},
+    {{5, 5, 1, false, false}, true, 10, 4, {0, 9}, 2, 9, 12},
     /* behind the list: of no interest */
-    {{0, 5, 1, false, false}, true, 1, 1, 1, 0, 0, 1, 1},
-    {{2, 2, 1, false, false}, true, 1, 1, 1, 0, 0, 1, 1}};
+    {{0, 5, 1, false, false}, true, 1, 1, {1, 0}, 0, 1, 1},
+    {{2, 2, 1, false, false}, true, 1, 1, {1, 0}, 0, 1, 1}};
 enum { CANDIDATES = WK_COUNTOF(candidates) - 2 };
 
 static const wk_sched_group chosen[] = {{0, 1, 2, true, false}, {2, 3, 3, true, false},
                                         {4, 4, 1, false, false}, {5, 5, 1, false, true}};
 
 typedef struct {
-  wk_accel_op ops[OPERATORS + 1];
+  wk_sched_op ops[OPERATORS + 1];
   wk_sched_group groups[WK_COUNTOF(chosen)];
   int resident[OPERATORS + 2];
-  wk_accel_net net;
+  wk_sched_net net;
   wk_sched_plan plan;
 } part;
 
@@ -74,14 +77,14 @@ static void make_part(part *p) {
   for (int i = 0; i <= OPERATORS + 1; i++) p->resident[i] = -1;
   for (int i = 0; i <= OPERATORS; i++) {
     p->ops[i].name = operators[i].name;
-    p->ops[i].op = operators[i].op;
+    p->ops[i].kind = operators[i].op;
     p->ops[i].layer = operators[i].layer;
     p->ops[i].out.tensor = i + 1;
   }
   p->resident[2] = 3; /* of operator 1 */
   p->resident[4] = 4;
-  p->net.ops.data = p->ops, p->net.ops.n = OPERATORS;
-  p->net.names.data = layers, p->net.names.n = WK_COUNTOF(layers);
+  p->net = (wk_sched_net){.machine = &machine, .ops = p->ops, .n_ops = OPERATORS,
+                          .layers = layers, .n_layers = WK_COUNTOF(layers)};
   p->plan.groups.data = p->groups, p->plan.groups.n = WK_COUNTOF(chosen);
   p->plan.resident = p->resident;
 }
@@ -208,13 +211,13 @@ static void parts_without_the_layer(void **state) {
 
 /* A part of one operator, with one candidate. */
 static void one_operator(void **state) {
-  wk_sched_candidate one = {{0, 0, 1, true, false}, true, 40, 32, 30, 0, 10, 30, 45};
+  wk_sched_candidate one = {{0, 0, 1, true, false}, true, 40, 32, {30, 0}, 10, 30, 45};
   wk_sched_explain x = {.layer = "stem", .list = {.data = &one, .n = 1}};
   char got[1024] = "";
   part p;
   (void)state;
   make_part(&p);
-  p.net.ops.n = p.plan.groups.n = 1;
+  p.net.n_ops = p.plan.groups.n = 1;
   p.groups[0] = one.group;
   p.resident[1] = 0;
   print(&p, &x, got, sizeof got);

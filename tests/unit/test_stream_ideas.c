@@ -57,9 +57,12 @@ static void names(void **state) {
 
 /* ---- loads ----------------------------------------------------------------------------------- */
 
-/* Steps by their queues, a letter each: e ex, v ve, s st, a ld0, b ld1. '|' begins a group. What
- * each load waits for as "ev" or "ev/sab": how many of ex and ve, and of st, ld0 and ld1. */
+/* Steps by their queues, a letter each: e and v compute, s stores, a and b load. '|' begins a
+ * group. What each load waits for as "ev" or "ev/sab": how many of e and v, and of s, a and b. */
+enum { E, V, S, A, B };
 static const char queue_letters[] = "evsab";
+static const wk_sched_queues queues = {.n = B + 1, .computes = 1u << E | 1u << V,
+                                       .stores = 1u << S};
 
 static void add_steps(wk_sched_steps *s, const char *text) {
   int group = 0;
@@ -69,8 +72,7 @@ static void add_steps(wk_sched_steps *s, const char *text) {
       continue;
     }
     int queue = (int)(strchr(queue_letters, *text) - queue_letters);
-    wk_sched_step x = {.group = group, .ordinal = s->issued[queue]++};
-    x.c.queue = (uint32_t)queue;
+    wk_sched_step x = {.queue = queue, .group = group, .ordinal = s->issued[queue]++};
     wk_vec_push(&s->list, x);
   }
 }
@@ -79,14 +81,12 @@ static void print_needs(const wk_sched_steps *s, wk_str *b) {
   for (size_t i = 0; i < s->list.n; i++) {
     const wk_sched_step *x = &s->list.data[i];
     uint32_t sum = 0;
-    for (int q = 0; q < WK_QUEUE_COUNT; q++) sum += x->needs[q];
-    wk_str_printf(b, "%s%c", i ? " " : "", queue_letters[x->c.queue]);
+    for (int q = 0; q < WK_SCHED_QUEUES; q++) sum += x->needs[q];
+    wk_str_printf(b, "%s%c", i ? " " : "", queue_letters[x->queue]);
     if (!sum) continue;
-    wk_str_printf(b, "%u%u", x->needs[WK_QUEUE_ex], x->needs[WK_QUEUE_ve]);
-    uint32_t others = x->needs[WK_QUEUE_st] + x->needs[WK_QUEUE_ld0] + x->needs[WK_QUEUE_ld1];
-    if (others)
-      wk_str_printf(b, "/%u%u%u", x->needs[WK_QUEUE_st], x->needs[WK_QUEUE_ld0],
-                    x->needs[WK_QUEUE_ld1]);
+    wk_str_printf(b, "%u%u", x->needs[E], x->needs[V]);
+    if (sum > x->needs[E] + x->needs[V])
+      wk_str_printf(b, "/%u%u%u", x->needs[S], x->needs[A], x->needs[B]);
   }
 }
 
@@ -122,7 +122,7 @@ static void loads_wait(void **state) {
     wk_sched_steps s = {0};
     wk_str got = {0};
     add_steps(&s, held[i].steps);
-    wk_sched_hold_loads(&s, held[i].without);
+    wk_sched_hold_loads(&s, &queues, held[i].without);
     print_needs(&s, &got);
     if (strcmp(got.s, held[i].needs) != 0)
       fail_msg("%s: %s, not %s", held[i].steps, got.s, held[i].needs);
@@ -136,11 +136,11 @@ static void needs_stay(void **state) {
   wk_sched_steps s = {0};
   (void)state;
   add_steps(&s, "aeaeaeae");
-  s.list.data[4].needs[WK_QUEUE_ex] = 2;
-  s.list.data[6].needs[WK_QUEUE_ex] = 1;
-  wk_sched_hold_loads(&s, WK_SCHED_EARLY_ISSUE);
-  assert_int_equal(s.list.data[4].needs[WK_QUEUE_ex], 2);
-  assert_int_equal(s.list.data[6].needs[WK_QUEUE_ex], 2);
+  s.list.data[4].needs[E] = 2;
+  s.list.data[6].needs[E] = 1;
+  wk_sched_hold_loads(&s, &queues, WK_SCHED_EARLY_ISSUE);
+  assert_int_equal(s.list.data[4].needs[E], 2);
+  assert_int_equal(s.list.data[6].needs[E], 2);
   wk_sched_steps_free(&s);
 }
 
