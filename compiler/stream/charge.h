@@ -16,7 +16,7 @@
 /* What a command does, if its queue does not say so. */
 typedef enum {
   WK_SCHED_WORKS, /* what its queue does: it computes, stores or loads */
-  WK_SCHED_FILLS, /* of a queue that moves: it moves nothing, and is not waited for */
+  WK_SCHED_FILLS, /* of a queue that moves: it moves nothing */
   WK_SCHED_MARKS  /* nothing: no cycles are its own */
 } wk_sched_kind;
 
@@ -32,7 +32,8 @@ typedef struct {
   uint8_t queue, opcode;  /* opcode: the machine's own; nothing here depends on it */
   uint8_t kind, moved;    /* moved: of a transfer; NOTHING: by its queue, inputs or results */
   uint64_t array, drain;  /* of the first engine: cycles that it needs for it, its neighbours
-                             overlapped, and its results on their way out. Array 0: all of them */
+                             overlapped, and its results on their way out; of a transfer, array: of
+                             memory for its bytes. Array 0: all of them */
 } wk_sched_span;
 
 static inline bool wk_sched_has_run(const wk_sched_span *s) {

@@ -9,6 +9,13 @@ static const wk_sched_step *step_of(const wk_sched_steps *s, const wk_sched_sche
   return &s->list.data[at->order[i]];
 }
 
+/* Of a transfer, for its bytes. */
+static uint64_t memory_cycles(const wk_sched_net *net, const wk_sched_step *x) {
+  const wk_sched_machine *m = net->machine;
+  if (wk_sched_in(m->queues.computes, x->queue)) return 0;
+  return (uint64_t)wk_ceil_div(x->bytes * m->bytes_den, m->bytes_num);
+}
+
 static bool is_const(const wk_sched_net *net, int tensor) {
   return tensor >= 0 && net->tensors[tensor].home == WK_SCHED_CONST;
 }
@@ -23,6 +30,7 @@ wk_sched_span *wk_sched_spans_of(const wk_sched_net *net, const wk_sched_steps *
     spans[i] = (wk_sched_span){.start = (uint64_t)at->times.start[at->order[i]],
                                .retire = (uint64_t)at->times.retire[at->order[i]],
                                .operator = x->layer, .queue = (uint8_t)x->queue,
+                               .array = memory_cycles(net, x),
                                .moved = is_const(net, x->tensor) ? WK_MOVED_WEIGHTS
                                                                  : WK_MOVED_NOTHING};
     memcpy(waits[i], at->waits[at->order[i]], sizeof waits[i]);
@@ -50,6 +58,8 @@ wk_sched_run wk_sched_run_of(const wk_sched_net *net, const wk_sched_steps *s,
   *context = (read_back){s, at};
   return (wk_sched_run){.queues = &net->machine->queues, .spans = spans,
                         .n = (uint32_t)s->list.n, .cycles = (uint64_t)at->times.cycles,
+                        .read_latency = (uint64_t)net->machine->latency,
+                        .write_latency = (uint64_t)net->machine->write_latency,
                         .reads_back = reads_back, .context = context};
 }
 

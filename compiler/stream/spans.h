@@ -3,7 +3,6 @@
  *
  *   wk_sched_span *spans = wk_sched_spans_of(net, steps, &at, a);
  *   wk_sched_run run = wk_sched_run_of(net, steps, &at, spans, a);
- *   run.read_latency = …, run.write_latency = …; and in spans what engines need, if they overlap
  *   wk_sched_causes_of(&run, &causes);
  *   wk_sched_causes_print(&text, &causes, net->layers, net->n_layers); */
 #ifndef WICK_STREAM_SPANS_H
@@ -13,10 +12,11 @@
 #include "compiler/stream/what_if.h"
 
 /* Of the steps as they stand in the stream, in the arena: their times, queues and layers, who
- * released whom, and which loads bring constants. */
+ * released whom, which loads bring constants, and how long memory is busy with transfers. What the
+ * first engine needs (array, drain) the caller adds, if its commands overlap. */
 wk_sched_span *wk_sched_spans_of(const wk_sched_net *net, const wk_sched_steps *s,
                                  const wk_sched_schedule *at, wk_arena *a);
-/* Without latencies of memory. What it is of stays as it is while it is used. */
+/* With the machine's latencies. What it is of stays as it is while it is used. */
 wk_sched_run wk_sched_run_of(const wk_sched_net *net, const wk_sched_steps *s,
                              const wk_sched_schedule *at, const wk_sched_span *spans,
                              wk_arena *a);
