@@ -203,13 +203,14 @@ static void make_net(making *x, wk_arena *a) {
 
 /* Commands with their addresses and waits, in the order of the schedule, behind how much memory
  * they work in. */
-static wk_status compile_part(const wk_instance *t, making *x, wk_arena *a,
-                              wk_emit_result *result) {
+static wk_status compile_part(const wk_instance *t, const wk_emit_options *o, const char *name,
+                              making *x, wk_arena *a, wk_emit_result *result) {
   wk_sched_made m;
   wk_str out = {0};
   make_net(x, a);
   wk_status status = wk_sched_make(&x->net, wk_sched_options_of(t), a, &m);
   if (!status) status = wk_sched_prove_made(&x->net, &m);
+  if (!status) wk_sched_tell(t, o, name, &x->net, &m);
   for (size_t i = 0; i < m.steps.list.n && !status; i++) {
     uint32_t number = m.schedule.order[i];
     const wk_sched_step *s = &m.steps.list.data[number];
@@ -238,7 +239,7 @@ static wk_status compile(const wk_instance *t, const wk_target_part *parts, size
     making x = {.g = parts[i].graph, .pkg = pkg, .unit = unit};
     wk_package_part part = wk_package_part_of(parts[i].program, parts[i].name, unit, a);
     part.code = i;
-    s = wk_status_place(compile_part(t, &x, a, result), parts[i].name);
+    s = wk_status_place(compile_part(t, o, parts[i].name, &x, a, result), parts[i].name);
     row[i] = wk_package_add_part(pkg, &part);
   }
   return wk_arena_free(a), s;
@@ -259,7 +260,8 @@ static wk_status open_machine(const char *spec, wk_instance **out);
 static void close_machine(wk_instance *t) { free(t); }
 
 static const wk_target_setting settings[] = {
-    WK_SCHED_SETTING_PREFETCH, WK_SCHED_SETTING_EFFORT, WK_SCHED_SETTING_WITHOUT, {0}};
+    WK_SCHED_SETTING_PREFETCH, WK_SCHED_SETTING_EFFORT, WK_SCHED_SETTING_WITHOUT,
+    WK_SCHED_SETTING_REPORT, {0}};
 
 static const wk_target target = {
     .name = "pixel", .doc = "bf16 images, row by row", .settings = settings, .takes_graph = true,

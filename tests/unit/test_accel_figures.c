@@ -101,7 +101,7 @@ static void sum_up_stream(uint32_t *of, const wk_accel_stream *s) {
     SUM_UP(of, s->segments.data[i], s->results.data[i]);
   }
   for (size_t i = 0; i < s->spans.n; i++) {
-    const wk_accel_span *x = &s->spans.data[i];
+    const wk_sched_span *x = &s->spans.data[i];
     SUM_UP(of, (int64_t)x->start, (int64_t)x->retire, x->operator, x->queue, x->opcode);
   }
 }
@@ -135,7 +135,7 @@ static void add(row *r, const wk_accel_net *net, const wk_sched_plan *p, const w
 }
 
 /* What runs beside a transfer: nothing (off), its own layer (double), anything. */
-static bool may_overlap(wk_sched_prefetch mode, const wk_accel_span *a, const wk_accel_span *b) {
+static bool may_overlap(wk_sched_prefetch mode, const wk_sched_span *a, const wk_sched_span *b) {
   bool both_compute = a->queue <= WK_QUEUE_ve && b->queue <= WK_QUEUE_ve;
   if (both_compute || mode == WK_PREFETCH_AUTO) return true;
   return mode == WK_PREFETCH_DOUBLE && a->operator == b->operator;
@@ -143,12 +143,12 @@ static bool may_overlap(wk_sched_prefetch mode, const wk_accel_span *a, const wk
 
 /* Spans come by their starts; those that have not retired are kept. */
 static void check_overlaps(wk_sched_prefetch mode, const wk_accel_stream *s) {
-  WK_VEC(wk_accel_span) running = {0};
+  WK_VEC(wk_sched_span) running = {0};
   for (size_t i = 0; i < s->spans.n; i++) {
-    const wk_accel_span *x = &s->spans.data[i];
+    const wk_sched_span *x = &s->spans.data[i];
     size_t left = 0;
     for (size_t k = 0; k < running.n; k++) {
-      const wk_accel_span y = running.data[k];
+      const wk_sched_span y = running.data[k];
       if (y.retire <= x->start) continue;
       if (!may_overlap(mode, &y, x))
         fail_msg("%s: command %zu starts at %lld, beside one until %lld", modes[mode], i,

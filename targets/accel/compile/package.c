@@ -72,8 +72,9 @@ static void add_command(wk_accel_layer *l, const wk_machine *m, const wk_isa_com
 }
 
 static void add_predictions(wk_accel_layer *layers, uint32_t n, const wk_accel_stream *s) {
-  wk_accel_charge *charges = wk_xcalloc(n + 1, sizeof *charges);
-  wk_xcheck(wk_accel_charge_cycles(s->spans.data, s->spans.n, (uint64_t)s->cycles, n, charges));
+  wk_sched_charge *charges = wk_xcalloc(n + 1, sizeof *charges);
+  wk_xcheck(wk_sched_charge_cycles(&wk_isa_queues, s->spans.data, s->spans.n,
+                                   (uint64_t)s->cycles, n, charges));
   for (uint32_t i = 0; i < n; i++) layers[i].predicted = charges[i + 1].cycles;
   free(charges);
 }
