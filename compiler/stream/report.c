@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/stream/report.h"
 
+#include <stdlib.h>
+
 /* What is not hidden behind what computes. */
 static wk_sched_causes causes_of(const wk_sched_net *net, const wk_sched_made *m, wk_arena *a,
                                  wk_sched_run *run) {

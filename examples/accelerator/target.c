@@ -86,10 +86,10 @@ static const wk_sched_machine machine = {
     .units = {"engine"}, .load_queue = LOAD, .const_queue = LOAD, .store_queue = STORE,
     .scratchpad = SCRATCHPAD, .most_scratchpad = SCRATCHPAD, .align = 16, .memory_align = 64,
     .bytes_num = 8, .bytes_den = 1, .most_run = 1 << 16, .most_runs = 1 << 10,
-    .most_consts = 1 << 16, .most_result = 1 << 12, .pieces_together = CHANNELS, .most_commands = 1 << 20,
-    .command_bytes = sizeof(command), .model = &wk_sched_rates, .latency = LATENCY,
-    .write_latency = LATENCY, .cycles = cycles, .transfer = move, .compute = compute,
-    .carry = carry};
+    .most_consts = 1 << 16, .most_result = 1 << 12, .pieces_together = CHANNELS,
+    .most_commands = 1 << 20, .command_bytes = sizeof(command), .model = &wk_sched_rates,
+    .latency = LATENCY, .write_latency = LATENCY, .cycles = cycles, .transfer = move,
+    .compute = compute, .carry = carry};
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
@@ -134,11 +134,12 @@ static void add_weights(making *x, const wk_node *n, wk_sched_op *op) {
   op->pieces = (size_t)w->type.dims[0], op->by_pieces = true, op->plane = 0;
   op->const_bytes = wk_type_bytes(&w->type) / w->type.dims[0] + 2;
   int64_t bytes = op->const_bytes * w->type.dims[0];
+  const char *bias = n->n_in > 2 ? wk_val(x->g, n->in[2])->data : NULL;
   char *all = wk_arena_alloc(x->net.arena, (size_t)bytes);
   for (int64_t c = 0; c < w->type.dims[0]; c++) {
     char *to = all + c * op->const_bytes;
     memcpy(to, (const char *)w->data + c * (op->const_bytes - 2), (size_t)op->const_bytes - 2);
-    if (n->n_in > 2) memcpy(to + op->const_bytes - 2, (const char *)wk_val(x->g, n->in[2])->data + c * 2, 2);
+    if (bias) memcpy(to + op->const_bytes - 2, bias + c * 2, 2);
   }
   const void *kept = wk_package_keep(x->pkg, all, (uint64_t)bytes);
   op->consts = wk_sched_add_tensor(&x->net, &(wk_sched_tensor){
@@ -201,8 +202,7 @@ static void make_net(making *x, wk_arena *a) {
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
-/* Commands with their addresses and waits, in the order of the schedule, behind how much memory
- * they work in. */
+/* Commands with their addresses and waits, in the order of the schedule, as a section. */
 static wk_status compile_part(const wk_instance *t, const wk_emit_options *o, const char *name,
                               making *x, wk_arena *a, wk_emit_result *result) {
   wk_sched_made m;

@@ -63,17 +63,11 @@ static void emit(const wk_sched_net *net, const wk_sched_steps *steps,
   add_command(out, &end, WK_SEGMENT_NONE, 0);
 }
 
-wk_status wk_accel_schedule(const wk_sched_net *net, wk_sched_steps *s, wk_sched_prefetch mode,
-                            wk_accel_stream *out) {
+void wk_accel_stream_of(const wk_sched_net *net, const wk_sched_made *made, wk_accel_stream *out) {
+  *out = (wk_accel_stream){.work_bytes = made->schedule.work_bytes,
+                           .cycles = made->schedule.times.cycles};
   wk_arena *a = wk_arena_new();
-  wk_sched_schedule at;
-  *out = (wk_accel_stream){0};
-  wk_status status = wk_sched_schedule_steps(net, s, mode, a, &at);
-  if (!status) {
-    out->work_bytes = at.work_bytes;
-    out->cycles = at.times.cycles;
-    emit(net, s, &at, wk_sched_spans_of(net, s, &at, a), out);
-  }
+  emit(net, &made->steps, &made->schedule,
+       wk_sched_spans_of(net, &made->steps, &made->schedule, a), out);
   wk_arena_free(a);
-  return status;
 }

@@ -17,9 +17,7 @@ typedef struct {
   int64_t work_bytes, cycles;
 } wk_accel_stream;
 
-/* Schedules the steps, whose buffers get their places. WK_RESOURCE: it does not fit. */
-wk_status wk_accel_schedule(const wk_sched_net *net, wk_sched_steps *s, wk_sched_prefetch mode,
-                            wk_accel_stream *out) WK_MUST_CHECK;
+void wk_accel_stream_of(const wk_sched_net *net, const wk_sched_made *made, wk_accel_stream *out);
 void wk_accel_stream_free(wk_accel_stream *s);
 
 #endif
