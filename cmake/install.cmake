@@ -7,6 +7,7 @@ include(CMakePackageConfigHelpers)
 # What a plugin may include; the files that these include are public, too. wick_target_abi.h is made
 # below.
 set(public_headers compiler/target/plugin.h compiler/package/program.h compiler/memory/memory.h
+    compiler/stream/proof.h compiler/stream/report.h compiler/stream/settings.h
     compiler/cgen/expr_c.h compiler/cgen/inst_c.h compiler/expr/quant.h runtime/device.h
     runtime/trust/wick_verify.h sim/accel.h compiler/compile/wick_compile.h)
 set(remaining ${public_headers})

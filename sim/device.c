@@ -400,7 +400,7 @@ static wk_status run_stream(const device_context *c, const wk_stream *s, wk_sim_
 static wk_status note_cycles(const device_context *c, const wick_device_job *job,
                              const wk_sim_run *run) {
   uint32_t layers = c->u->info->parts[job->part].info->step_count;
-  wk_accel_charge *charges = calloc((size_t)layers + 1, sizeof *charges);
+  wk_sched_charge *charges = calloc((size_t)layers + 1, sizeof *charges);
   wk_status s = charges ? wk_sim_charge(run, layers, charges)
                         : wk_error(WK_RESOURCE, "out of memory");
   for (uint32_t i = 0; !s && i < layers; i++) {

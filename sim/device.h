@@ -6,7 +6,7 @@
  * close, but by the first run that is observed: memory for all tensors of a part. Layers, which run
  * in turns, are shown to the observer when all of them have been computed; their profile is what
  * the model takes for them on the host. The others show no tensors of layers; their profile is what
- * the machine would take, by layers (targets/accel/isa/charge.h), at its clock. They simulate a
+ * the machine would take, by layers (compiler/stream/charge.h), at its clock. They simulate a
  * memory as large as the machine's, which jobs copy tensors into and out of.
  *
  * Nothing here aborts, exits or prints (tests/lint/symbols): where there is no memory a function

@@ -14,19 +14,18 @@ _Static_assert((int)WK_SIM_COUNTERS == WK_COUNTER_COUNT && (int)WK_SIM_QUEUES ==
 
 typedef struct {
   wk_sim_run *run;
-  uint32_t *of_queue[WK_QUEUE_COUNT]; /* ordinal -> index of the command */
-  uint32_t counts[WK_QUEUE_COUNT];
+  wk_sched_numbers numbers;
 } recorder;
 
 static void record(void *context, uint64_t cycle, int queue, uint32_t ordinal, bool retired) {
   recorder *r = context;
-  if (ordinal >= r->counts[queue]) return;
-  wk_sim_span *span = &r->run->spans[r->of_queue[queue][ordinal]];
+  if (ordinal >= r->numbers.n[queue]) return;
+  wk_sched_span *span = &r->run->spans[r->numbers.of[queue][ordinal]];
   *(retired ? &span->retire : &span->start) = cycle;
 }
 
 static void recorder_free(recorder *r) {
-  for (int q = 0; q < WK_QUEUE_COUNT; q++) free(r->of_queue[q]);
+  for (int q = 0; q < WK_QUEUE_COUNT; q++) free(r->numbers.of[q]);
 }
 
 /* False: there is no memory. */
@@ -34,52 +33,46 @@ static bool recorder_open(recorder *r, const wk_stream *s, wk_sim_run *run) {
   wk_isa_command c;
   *r = (recorder){.run = run};
   for (int q = 0; q < WK_QUEUE_COUNT; q++) {
-    r->of_queue[q] = calloc((size_t)s->n + 1, sizeof(uint32_t));
-    if (!r->of_queue[q]) return false;
+    r->numbers.of[q] = calloc((size_t)s->n + 1, sizeof(uint32_t));
+    if (!r->numbers.of[q]) return false;
   }
   for (uint32_t i = 0; i < s->n; i++) {
     bool known = wk_stream_get(s, i, &c);
-    run->spans[i] = (wk_sim_span){.start = WK_SIM_NEVER, .retire = WK_SIM_NEVER,
-                                  .released_by = WK_SIM_NOBODY, .queue = (uint8_t)c.queue,
-                                  .opcode = (uint8_t)c.opcode, .operator = (uint16_t)c.operator};
+    run->spans[i] = (wk_sched_span){.start = WK_SCHED_NOT_RUN, .retire = WK_SCHED_NOT_RUN,
+                                    .released_by = WK_SCHED_NOBODY, .queue = (uint8_t)c.queue,
+                                    .opcode = (uint8_t)c.opcode, .operator = c.operator,
+                                    .kind = (uint8_t)wk_isa_kind_of(c.opcode)};
     if (known && c.opcode != WK_CMD_END && c.queue < WK_QUEUE_COUNT)
-      r->of_queue[c.queue][r->counts[c.queue]++] = i;
+      r->numbers.of[c.queue][r->numbers.n[c.queue]++] = i;
   }
   return true;
 }
 
-/* The wait that was fulfilled last, if the queue stood still because of it: the command before in
- * the queue had started by then. */
-static void find_release(recorder *r, const wk_stream *s, uint32_t i, uint32_t ordinal) {
-  wk_sim_span *span = &r->run->spans[i];
-  uint64_t latest = 0;
+static void find_release(recorder *r, const wk_stream *s, int queue, uint32_t ordinal) {
+  uint32_t i = r->numbers.of[queue][ordinal];
+  wk_sched_counts waits = {0};
   wk_isa_command c;
-  if (!wk_stream_get(s, i, &c) || span->start == WK_SIM_NEVER) return;
-  uint64_t free_at = ordinal ? r->run->spans[r->of_queue[c.queue][ordinal - 1]].start : 0;
-  for (int q = 0; q < WK_QUEUE_COUNT; q++) {
-    if (!(c.wait >> q & 1) || c.threshold[q] == 0 || c.threshold[q] > r->counts[q]) continue;
-    uint32_t other = r->of_queue[q][c.threshold[q] - 1];
-    uint64_t retire = r->run->spans[other].retire;
-    if (retire == WK_SIM_NEVER || retire < free_at || retire < latest) continue;
-    latest = retire;
-    span->released_by = other;
-  }
+  if (!wk_stream_get(s, i, &c)) return;
+  for (int q = 0; q < WK_QUEUE_COUNT; q++)
+    if (c.wait >> q & 1) waits[q] = c.threshold[q];
+  r->run->spans[i].released_by =
+      wk_sched_released_by(r->run->spans, &r->numbers, queue, ordinal, waits);
 }
 
 /* Of those that have run, which are valid. */
 static void find_array(recorder *r, const wk_stream *s, const wk_machine *m) {
   int64_t words = 0;
-  for (uint32_t k = 0; k < r->counts[WK_QUEUE_ex]; k++) {
-    wk_sim_span *span = &r->run->spans[r->of_queue[WK_QUEUE_ex][k]];
+  for (uint32_t k = 0; k < r->numbers.n[WK_QUEUE_ex]; k++) {
+    wk_sched_span *span = &r->run->spans[r->numbers.of[WK_QUEUE_ex][k]];
     wk_isa_command c;
-    if (span->retire != WK_SIM_NEVER && wk_stream_get(s, r->of_queue[WK_QUEUE_ex][k], &c))
+    if (span->retire != WK_SCHED_NOT_RUN && wk_stream_get(s, r->numbers.of[WK_QUEUE_ex][k], &c))
       span->array = (uint64_t)wk_isa_bound_of(m, &c, &words).array;
   }
 }
 
 static void find_releases(recorder *r, const wk_stream *s) {
   for (int q = 0; q < WK_QUEUE_COUNT; q++)
-    for (uint32_t k = 0; k < r->counts[q]; k++) find_release(r, s, r->of_queue[q][k], k);
+    for (uint32_t k = 0; k < r->numbers.n[q]; k++) find_release(r, s, q, k);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -174,36 +167,8 @@ wk_status wk_sim_run_stream(const wk_stream *s, const wk_sim_model *model,
 
 /* ---- cycles ---------------------------------------------------------------------------------- */
 
-wk_status wk_sim_spans_of(const wk_sim_run *r, wk_accel_span **spans, uint32_t **number,
-                          size_t *count) {
-  wk_accel_span *ran = calloc((size_t)r->n + 1, sizeof *ran);
-  uint32_t *index = calloc((size_t)r->n + 1, sizeof *index);
-  size_t n = 0;
-  if (!ran || !index) {
-    free(ran);
-    free(index);
-    return wk_error(WK_RESOURCE, "out of memory");
-  }
-  for (uint32_t i = 0; i < r->n; i++) {
-    const wk_sim_span *s = &r->spans[i];
-    if (s->start == WK_SIM_NEVER || s->retire == WK_SIM_NEVER) continue;
-    index[n] = i;
-    ran[n++] = (wk_accel_span){s->start, s->retire, s->operator, s->queue, s->opcode, s->array};
-  }
-  *spans = ran;
-  *count = n;
-  if (number) *number = index;
-  else free(index);
-  return NULL;
-}
-
-wk_status wk_sim_charge(const wk_sim_run *r, uint32_t layers, wk_accel_charge *out) {
-  wk_accel_span *spans;
-  size_t n;
-  WK_TRY(wk_sim_spans_of(r, &spans, NULL, &n));
-  wk_status s = wk_accel_charge_cycles(spans, n, r->result.cycles, layers, out);
-  free(spans);
-  return s;
+wk_status wk_sim_charge(const wk_sim_run *r, uint32_t layers, wk_sched_charge *out) {
+  return wk_sched_charge_cycles(&wk_isa_queues, r->spans, r->n, r->result.cycles, layers, out);
 }
 
 /* ---- verdict --------------------------------------------------------------------------------- */

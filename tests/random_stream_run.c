@@ -104,7 +104,7 @@ static void queues_free(queues *y) {
 }
 
 /* Against the command before it in its queue. */
-static bool follows(const wk_sim_span *x, const wk_sim_span *before, uint32_t i, wk_str *text) {
+static bool follows(const wk_sched_span *x, const wk_sched_span *before, uint32_t i, wk_str *text) {
   const char *what = NULL;
   if (x->start < before->start) what = "starts before the one before it in its queue";
   else if (x->retire < before->retire) what = "retires before the one before it in its queue";
@@ -132,10 +132,10 @@ static bool waited(const wk_sim_run *r, const queues *y, const wk_isa_command *c
 static bool is_span_right(const wk_stream *s, const wk_sim_run *r, const queues *y, int q,
                           uint32_t k, wk_str *text) {
   uint32_t i = y->of[q][k];
-  const wk_sim_span *x = &r->spans[i];
+  const wk_sched_span *x = &r->spans[i];
   wk_isa_command c;
   wk_stream_get(s, i, &c);
-  if (x->start == WK_SIM_NEVER || x->retire == WK_SIM_NEVER || x->retire < x->start) {
+  if (x->start == WK_SCHED_NOT_RUN || x->retire == WK_SCHED_NOT_RUN || x->retire < x->start) {
     wk_str_printf(text, "command %u starts in cycle %" PRId64 " and retires in %" PRId64, i,
                   (int64_t)x->start, (int64_t)x->retire);
     return false;
@@ -160,7 +160,7 @@ bool random_stream_events_are_right(const wk_stream *s, const wk_sim_run *r, wk_
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-static const wk_sim_span *sorted_spans; /* qsort has no context */
+static const wk_sched_span *sorted_spans; /* qsort has no context */
 static int by_start(const void *a, const void *b) {
   uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
   uint64_t x = sorted_spans[i].start, y = sorted_spans[k].start;

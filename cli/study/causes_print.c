@@ -9,27 +9,19 @@ static double percent(uint64_t part, uint64_t whole) {
   return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static const char *const waits[WK_CAUSE_COUNT] = {
-    [WK_CAUSE_bandwidth] = "memory bandwidth", [WK_CAUSE_latency] = "the memory's latency",
-    [WK_CAUSE_space] = "scratchpad space",     [WK_CAUSE_order] = "commands before them",
-    [WK_CAUSE_dispatch] = "dispatch"};
-
 /* "weights of conv1 wait for scratchpad space", of what is exposed */
-static const char *wait_text(const wk_sim_shown *x, const wk_cause_row *r, wk_arena *a) {
-  static const char *const moved[] = {"commands", "weights", "inputs", "results"};
-  char number[32];
-  const char *name = number;
-  if (x->part) name = wk_text_shown(a, wk_sim_layer_name(x->part, r->operator));
-  else snprintf(number, sizeof number, "operator %u", r->operator);
-  return wk_arena_printf(a, "%s of %s wait for %s", moved[r->moved], name, waits[r->cause]);
+static const char *wait_text(const wk_sim_shown *x, const wk_sched_cause_row *r, wk_arena *a) {
+  const char *name = x->part ? wk_text_shown(a, wk_sim_layer_name(x->part, r->operator))
+                             : wk_arena_printf(a, "operator %u", r->operator);
+  return wk_sched_wait_text(a, r, name);
 }
 
-static void print_largest(FILE *f, const wk_sim_shown *x, const wk_causes *c, wk_arena *a) {
+static void print_largest(FILE *f, const wk_sim_shown *x, const wk_sched_causes *c, wk_arena *a) {
   wk_table t = {0};
   enum { MOST = 8 };
   int n = 0;
   for (size_t i = 0; i < c->rows.n && n < MOST; i++) {
-    const wk_cause_row *r = &c->rows.data[i];
+    const wk_sched_cause_row *r = &c->rows.data[i];
     if (r->cause < WK_CAUSE_bandwidth || 200 * r->cycles < c->exposed) continue;
     wk_table_row(&t, "  %s\t%.1f %%\t%s", wk_sim_grouped(r->cycles).s,
                  percent(r->cycles, c->exposed), wait_text(x, r, a));
@@ -40,8 +32,8 @@ static void print_largest(FILE *f, const wk_sim_shown *x, const wk_causes *c, wk
 }
 
 /* Cycles that a run without the cause would win; "-": nobody has tried. */
-static wk_text24 won_without(const wk_sim_shown *x, const wk_sim_why *w, wk_cause cause) {
-  const wk_what_if *without = w->has_what_if ? wk_what_if_without(w->what_if, cause) : NULL;
+static wk_text24 won_without(const wk_sim_shown *x, const wk_sim_why *w, wk_sched_cause cause) {
+  const wk_sched_what_if *without = w->has_what_if ? wk_what_if_without(w->what_if, cause) : NULL;
   if (!without) return (wk_text24){"-"};
   return wk_sim_grouped(x->run->result.cycles - without->cycles);
 }
@@ -54,7 +46,7 @@ static const char meaning[] =
     "same cure, and less where another wait takes its place.\n";
 
 static void print_causes(FILE *f, const wk_sim_shown *x, const wk_sim_why *w) {
-  const wk_causes *c = &w->causes;
+  const wk_sched_causes *c = &w->causes;
   wk_arena *a = wk_arena_new();
   wk_table t = {0};
   wk_table_row(&t, "\ncritical path\tcharged\t%%\twon without\t");
@@ -62,14 +54,15 @@ static void print_causes(FILE *f, const wk_sim_shown *x, const wk_sim_why *w) {
     if (c->cycles[i])
       wk_table_row(&t, "%s\t%s\t%.1f\t%s\t%s", wk_cause_infos[i].name,
                    wk_sim_grouped(c->cycles[i]).s, percent(c->cycles[i], x->run->result.cycles),
-                   won_without(x, w, (wk_cause)i).s, wk_cause_infos[i].doc);
+                   won_without(x, w, (wk_sched_cause)i).s, wk_cause_infos[i].doc);
   wk_table_print(f, &t, "lrrrl");
   fputs(meaning, f);
   print_largest(f, x, c, a);
   wk_arena_free(a);
 }
 
-static void print_what_ifs(FILE *f, const wk_sim_shown *x, const wk_what_if list[WK_WHAT_IFS]) {
+static void print_what_ifs(FILE *f, const wk_sim_shown *x,
+                           const wk_sched_what_if list[WK_WHAT_IFS]) {
   uint64_t now = x->run->result.cycles;
   wk_table t = {0};
   wk_table_row(&t, "\nwhat if\tcycles\twon\twon %%\t");

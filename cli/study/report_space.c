@@ -23,7 +23,7 @@ typedef struct {
   content now[BLOCKS];
   WK_VEC(rectangle) list;
   uint64_t block; /* bytes */
-  const wk_sim_span *span; /* of the command whose footprint it is */
+  const wk_sched_span *span; /* of the command whose footprint it is */
   bool reads[BLOCKS], writes[BLOCKS]; /* by it */
 } space;
 
@@ -102,9 +102,8 @@ static void walk(space *s, const wk_sim_shown *x) {
   started *order = wk_xcalloc(x->run->n, sizeof *order);
   size_t n = 0;
   for (uint32_t i = 0; i < x->run->n; i++) {
-    const wk_sim_span *span = &x->run->spans[i];
-    if (span->start != WK_SIM_NEVER && span->retire != WK_SIM_NEVER)
-      order[n++] = (started){span->start, i};
+    const wk_sched_span *span = &x->run->spans[i];
+    if (wk_sched_has_run(span)) order[n++] = (started){span->start, i};
   }
   qsort(order, n, sizeof *order, by_start);
   for (size_t k = 0; k < n; k++) add_command(s, x, order[k].index);

@@ -43,13 +43,13 @@ static const char *const column_names[COLUMNS] = {"queues", "opcodes", "operator
                                                   "starts", "cycles",  "released"};
 
 static void add_command(wk_str c[COLUMNS], const wk_sim_run *r, uint32_t i, uint64_t *before) {
-  const wk_sim_span *s = &r->spans[i];
-  bool has_run = s->start != WK_SIM_NEVER && s->retire != WK_SIM_NEVER;
+  const wk_sched_span *s = &r->spans[i];
+  bool has_run = wk_sched_has_run(s);
   wk_str_printf(&c[QUEUES], "%d ", s->queue);
   wk_str_printf(&c[COMMANDS], "%d ", s->opcode);
   wk_str_printf(&c[OPERATORS], "%d ", s->operator);
   wk_str_printf(&c[RELEASED], "%" PRIu32 " ",
-                s->released_by == WK_SIM_NOBODY ? 0 : i - s->released_by);
+                s->released_by == WK_SCHED_NOBODY ? 0 : i - s->released_by);
   if (has_run) wk_str_printf(&c[STARTS], "%" PRId64 " ", (int64_t)(s->start - *before));
   else wk_str_add(&c[STARTS], "- ");
   wk_str_printf(&c[CYCLES], "%" PRIu64 " ", has_run ? s->retire - s->start : 0);

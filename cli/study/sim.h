@@ -110,7 +110,7 @@ bool wk_sim_is_whole(const wk_sim_shown *x);
 
 /* Of a layer; docs/packages.md has the definitions. */
 typedef struct {
-  uint64_t cycles; /* charged to it (targets/accel/isa/charge.h) */
+  uint64_t cycles; /* charged to it (compiler/stream/charge.h) */
   uint64_t predicted; /* those that the compiler expected */
   uint64_t transfers, overlapped, exposed; /* of them */
   uint64_t read, written;                  /* bytes */

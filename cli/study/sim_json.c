@@ -117,13 +117,13 @@ static void add_layers(json_t *o, const wk_sim_shown *x) {
   free(l.list);
 }
 
-static void add_causes(json_t *o, const wk_sim_shown *x, const wk_causes *c) {
+static void add_causes(json_t *o, const wk_sim_shown *x, const wk_sched_causes *c) {
   static const char *const moved[] = {NULL, "weights", "inputs", "results"};
   json_t *totals = json_object(), *list = json_array();
   for (int i = 0; i < WK_CAUSE_COUNT; i++)
     json_object_set_new(totals, wk_cause_infos[i].name, number(c->cycles[i]));
   for (size_t i = 0; i < c->rows.n; i++) {
-    const wk_cause_row *r = &c->rows.data[i];
+    const wk_sched_cause_row *r = &c->rows.data[i];
     json_t *row = json_object();
     json_object_set_new(row, "cause", json_string(wk_cause_infos[r->cause].name));
     json_object_set_new(row, "operator", json_integer(r->operator));
@@ -137,7 +137,7 @@ static void add_causes(json_t *o, const wk_sim_shown *x, const wk_causes *c) {
   json_object_set_new(o, "causes_of_layers", list);
 }
 
-static void add_what_ifs(json_t *o, const wk_what_if list[WK_WHAT_IFS]) {
+static void add_what_ifs(json_t *o, const wk_sched_what_if list[WK_WHAT_IFS]) {
   json_t *all = json_object();
   for (int i = 0; i < WK_WHAT_IFS; i++)
     json_object_set_new(all, list[i].name, number(list[i].cycles));

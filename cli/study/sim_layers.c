@@ -11,7 +11,7 @@
 /* ---- cycles ---------------------------------------------------------------------------------- */
 
 static void charge_all(wk_sim_layers *out, const wk_sim_run *run) {
-  wk_accel_charge *charges = wk_xcalloc(out->n + 1, sizeof *charges);
+  wk_sched_charge *charges = wk_xcalloc(out->n + 1, sizeof *charges);
   wk_xcheck(wk_sim_charge(run, out->n, charges));
   for (uint32_t i = 0; i <= out->n; i++) {
     wk_sim_layer *l = &out->list[i];

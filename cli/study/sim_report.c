@@ -232,10 +232,10 @@ void wk_sim_print_costs(FILE *f, const wk_sim_shown *x) {
   wk_table t = {0};
   wk_table_row(&t, "\nindex\tqueue\tstart\tend\tcycles\tcommand");
   for (uint32_t i = 0; i < x->run->n; i++) {
-    const wk_sim_span *span = &x->run->spans[i];
+    const wk_sched_span *span = &x->run->spans[i];
     wk_isa_command c;
     wk_str text = {0};
-    if (span->retire == WK_SIM_NEVER || !wk_stream_get(x->stream, i, &c)) continue;
+    if (span->retire == WK_SCHED_NOT_RUN || !wk_stream_get(x->stream, i, &c)) continue;
     wk_disasm_command(&text, x->machine, &c);
     wk_table_row(&t, "%" PRIu32 "\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%s", i,
                  wk_isa_queue_name(span->queue), span->start, span->retire,

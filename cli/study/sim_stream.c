@@ -72,8 +72,8 @@ static wk_status run_with_wave(const wk_stream *s, const wk_sim_model *model, co
                                const char *file, wk_sim_run_options *ro, wk_sim_run *r) {
   uint64_t start = r->spans[w->first].start, retire = r->spans[w->last].retire;
   ro->wave = file;
-  ro->wave_from = start == WK_SIM_NEVER ? 0 : start;
-  ro->wave_to = retire == WK_SIM_NEVER ? r->result.cycles : retire;
+  ro->wave_from = start == WK_SCHED_NOT_RUN ? 0 : start;
+  ro->wave_to = retire == WK_SCHED_NOT_RUN ? r->result.cycles : retire;
   wk_sim_run_free(r);
   WK_TRY(wk_sim_run_stream(s, model, ro, r));
   fprintf(stderr, "wrote %s: cycles %" PRIu64 " to %" PRIu64 "\n", file, ro->wave_from,

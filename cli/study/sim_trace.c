@@ -17,9 +17,9 @@ static lanes assign_lanes(const wk_sim_run *r) {
   lanes l = {.of = wk_xcalloc(r->n, 1)};
   uint64_t ends[WK_QUEUE_COUNT][LANES] = {0};
   for (uint32_t i = 0; i < r->n; i++) {
-    const wk_sim_span *span = &r->spans[i];
+    const wk_sched_span *span = &r->spans[i];
     int lane = 0, q = span->queue;
-    if (span->start == WK_SIM_NEVER || span->retire == WK_SIM_NEVER) continue;
+    if (!wk_sched_has_run(span)) continue;
     while (lane < LANES - 1 && ends[q][lane] > span->start) lane++;
     ends[q][lane] = span->retire;
     l.of[i] = (uint8_t)lane;
@@ -64,7 +64,7 @@ static int track_of(const wk_sim_shown *x, const lanes *l, uint32_t i) {
 }
 
 static void add_span(const wk_sim_trace *t, const wk_sim_shown *x, const lanes *l, uint32_t i) {
-  const wk_sim_span *span = &x->run->spans[i];
+  const wk_sched_span *span = &x->run->spans[i];
   wk_isa_command c;
   wk_str text = {0};
   (void)wk_stream_get(x->stream, i, &c);
@@ -84,8 +84,8 @@ static void add_span(const wk_sim_trace *t, const wk_sim_shown *x, const lanes *
 
 /* An arrow from the retirement that let a command start. */
 static void add_flow(const wk_sim_trace *t, const wk_sim_shown *x, const lanes *l, uint32_t i) {
-  const wk_sim_span *to = &x->run->spans[i], *from;
-  if (to->released_by == WK_SIM_NOBODY) return;
+  const wk_sched_span *to = &x->run->spans[i], *from;
+  if (to->released_by == WK_SCHED_NOBODY) return;
   from = &x->run->spans[to->released_by];
   uint64_t left = from->retire > from->start ? from->retire - 1 : from->retire;
   json_t *begin = event(t, "s", "wait", track_of(x, l, to->released_by), left),
@@ -104,8 +104,8 @@ void wk_sim_trace_add(const wk_sim_trace *t, const wk_sim_shown *x) {
   if (x->part) describe_track(t, 0, "process_name", "name", json_string(x->part->name));
   add_tracks(t, x, &l);
   for (uint32_t i = 0; i < x->run->n; i++) {
-    const wk_sim_span *span = &x->run->spans[i];
-    if (span->start == WK_SIM_NEVER || span->retire == WK_SIM_NEVER) continue;
+    const wk_sched_span *span = &x->run->spans[i];
+    if (!wk_sched_has_run(span)) continue;
     add_span(t, x, &l, i);
     add_flow(t, x, &l, i);
   }

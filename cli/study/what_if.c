@@ -77,24 +77,21 @@ static uint64_t cycles_if(const experiment *e, int assumed) {
 }
 
 const struct wk_what_if_info wk_what_if_infos[WK_WHAT_IFS] = {
-    {"bandwidth", "memory moves bytes in no time", WK_CAUSE_bandwidth, WK_IF_FAST},
-    {"latency", "memory answers at once", WK_CAUSE_latency, WK_IF_AT_ONCE},
-    {"space", "the scratchpad has room for all: nothing waits for a place or is loaded twice",
-     WK_CAUSE_space, WK_IF_ROOM},
-    {"order", "commands wait for nothing but what they use, and loads come in the best order",
-     WK_CAUSE_order, WK_IF_ANY_ORDER},
+#define WK_X(name, doc, assumed) {#name, doc, WK_CAUSE_##name, WK_IF_##assumed},
+    WK_SCHED_IFS(WK_X)
+#undef WK_X
     {"conflicts", "the banks of the scratchpad serve everybody at once", WK_CAUSE_conflicts,
      WK_IF_PORTS},
     {"all", "all of them", WK_CAUSE_COUNT,
      WK_IF_FAST | WK_IF_AT_ONCE | WK_IF_ROOM | WK_IF_ANY_ORDER | WK_IF_PORTS}};
 
-void wk_what_ifs_of(const wk_sim_shown *x, wk_what_if out[WK_WHAT_IFS]) {
+void wk_what_ifs_of(const wk_sim_shown *x, wk_sched_what_if out[WK_WHAT_IFS]) {
   experiment e;
   open_experiment(x, &e);
   for (int i = 0; i < WK_WHAT_IFS; i++) {
     const struct wk_what_if_info *info = &wk_what_if_infos[i];
     wk_progress("what if: %s", info->doc);
-    out[i] = (wk_what_if){info->name, info->doc, cycles_if(&e, info->assumed)};
+    out[i] = (wk_sched_what_if){info->name, info->doc, cycles_if(&e, info->assumed)};
     for (int k = 0; k < i; k++) /* whoever has more can do as with less */
       if (!(wk_what_if_infos[k].assumed & ~info->assumed) && out[k].cycles < out[i].cycles)
         out[i].cycles = out[k].cycles;
@@ -103,7 +100,8 @@ void wk_what_ifs_of(const wk_sim_shown *x, wk_what_if out[WK_WHAT_IFS]) {
   close_experiment(&e);
 }
 
-const wk_what_if *wk_what_if_without(const wk_what_if list[WK_WHAT_IFS], wk_cause cause) {
+const wk_sched_what_if *wk_what_if_without(const wk_sched_what_if list[WK_WHAT_IFS],
+                                           wk_sched_cause cause) {
   for (int i = 0; i < WK_WHAT_IFS; i++)
     if (wk_what_if_infos[i].cause == cause) return &list[i];
   return NULL;
@@ -117,4 +115,4 @@ void wk_sim_why_of(const wk_sim_shown *x, bool what_if, wk_sim_why *out) {
   if (what_if) wk_what_ifs_of(x, out->what_if);
 }
 
-void wk_sim_why_free(wk_sim_why *w) { wk_causes_free(&w->causes); }
+void wk_sim_why_free(wk_sim_why *w) { wk_sched_causes_free(&w->causes); }

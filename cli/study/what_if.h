@@ -12,12 +12,12 @@
 
 /* What is assumed. */
 enum {
-  WK_IF_FAST = 1,    /* memory moves bytes in no time: the bus remains */
-  WK_IF_AT_ONCE = 2, /* it answers at once */
-  WK_IF_ROOM = 4,    /* the scratchpad has no end: whatever is in it stays, every result has a place
-                        of its own, nothing is loaded that was loaded or computed before */
-  WK_IF_ANY_ORDER = 8, /* commands need only what they use: a load passes those that wait */
-  WK_IF_PORTS = 16   /* no access to the scratchpad keeps another one waiting */
+  WK_IF_FAST = WK_SCHED_IF_FAST, /* memory moves bytes in no time: the bus remains */
+  WK_IF_AT_ONCE = WK_SCHED_IF_AT_ONCE,
+  WK_IF_ROOM = WK_SCHED_IF_ROOM, /* whatever is in the scratchpad stays, every result has a place of
+                                    its own, nothing is loaded that was loaded or computed before */
+  WK_IF_ANY_ORDER = WK_SCHED_IF_ANY_ORDER,
+  WK_IF_PORTS = 16 /* no access to the scratchpad keeps another one waiting */
 };
 static inline bool wk_if_makes_anew(int assumed) {
   return assumed & (WK_IF_ROOM | WK_IF_ANY_ORDER);

@@ -43,7 +43,7 @@ static void find_repeated(walk *w) {
   const wk_if_commands *x = w->out;
   uint32_t *loads = wk_xcalloc(x->n, sizeof *loads), n = 0;
   for (uint32_t i = 0; i < x->n; i++) {
-    w->same[i] = WK_SIM_NOBODY;
+    w->same[i] = WK_SCHED_NOBODY;
     if (x->c[i].opcode == WK_CMD_LD && !x->is_gone[i]) loads[n++] = i;
   }
   qsort_r(loads, n, sizeof *loads, by_source, (void *)(uintptr_t)x->c);
@@ -85,7 +85,7 @@ static void add_needs_of(walk *w, uint32_t who, uint32_t of) {
 static void add_needs(walk *w, uint32_t i) {
   const wk_if_commands *x = w->out;
   bool has_room = w->assumed & WK_IF_ROOM;
-  if (has_room && w->same[i] != WK_SIM_NOBODY) {
+  if (has_room && w->same[i] != WK_SCHED_NOBODY) {
     if (x->is_gone[w->same[i]]) add_needs_of(w, i, w->same[i]);
     else add_need(w, i, w->same[i]);
     return;

@@ -34,7 +34,7 @@ static double coordinate(const axis_map *m, int64_t i) {
   return x / m->scale; /* asymmetric */
 }
 
-/* A whole number; far beyond any axis one that is no less so, and before all where there is none. */
+/* A whole number; beyond any axis one that is no less so, and before all where there is none. */
 static int64_t position(double x) {
   static const int64_t far = INT64_C(1) << 48;
   return !(x > -(double)far) ? -far : x < (double)far ? (int64_t)x : far;

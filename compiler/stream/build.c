@@ -130,7 +130,8 @@ static wk_sched_place result_place(building *b, int t, uint32_t layer) {
 /* Pieces [*i, result) whose constants come together. */
 static size_t chunk_end(const building *b, const wk_sched_op *op, size_t i) {
   int64_t n = op->const_bytes ? b->plan->chunk / op->const_bytes : (int64_t)op->pieces;
-  if (n < 1) n = 1;
+  int64_t least = machine(b)->pieces_together ? machine(b)->pieces_together : 1;
+  n = n < least ? least : n - n % least;
   return i + (size_t)n < op->pieces ? i + (size_t)n : op->pieces;
 }
 

@@ -93,6 +93,7 @@ struct wk_sched_machine {
   int64_t most_run, most_runs;         /* of a transfer: bytes of a run, runs */
   int64_t most_consts;                 /* bytes of constants in one transfer */
   int64_t most_result;                 /* bytes that one command computes of a plane, at most */
+  int pieces_together;                 /* that a command computes side by side; 0: one */
   uint32_t most_commands;
   size_t command_bytes;                /* sizeof of a command */
   int spm_field;                       /* of a transfer's command: its address in the scratchpad */

@@ -7,6 +7,7 @@ static void add_transfer(wk_sched_building *b, const wk_sched_transfer *x) {
   wk_sched_step *s = m->transfer(b, x);
   s->tensor = x->tensor;
   s->mem_rows[0] = x->rows[0], s->mem_rows[1] = x->rows[1];
+  s->mem_at = x->dram, s->mem_run = x->n0, s->mem_runs = x->n1, s->mem_stride = x->s1;
   s->bytes = x->n0 * x->n1;
   wk_sched_touch(s, &(wk_sched_access){
       .buffer = x->buffer, .field = m->spm_field, .writes = !x->stores, .at = x->at,

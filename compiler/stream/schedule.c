@@ -222,7 +222,10 @@ wk_status wk_sched_schedule_steps(const wk_sched_net *net, wk_sched_steps *steps
   wk_plan_item *tensors = NULL;
   size_t n = steps->list.n;
   *out = (wk_sched_schedule){.order = wk_arena_alloc(a, n * sizeof *out->order),
-                             .waits = wk_arena_alloc(a, n * sizeof *out->waits)};
+                             .waits = wk_arena_alloc(a, n * sizeof *out->waits),
+                             .uses = wk_arena_alloc(a, n * sizeof *out->uses)};
+  for (size_t i = 0; i < n; i++)
+    memcpy(out->uses[i], steps->list.data[i].needs, sizeof out->uses[i]);
   wk_status s = NULL;
   if (n + 1 >= net->machine->most_commands)
     s = wk_error(WK_RESOURCE, "more than %u commands", net->machine->most_commands);

@@ -28,6 +28,8 @@ typedef struct {
   uint32_t *order;        /* steps as they stand in the stream */
   wk_sched_counts *waits; /* of each step: commands of each queue that it waits for; 0: none. What
                              follows from other waits is left out. */
+  wk_sched_counts *uses;  /* of each step: what it waited for before buffers and tensors had places:
+                             what it uses, and what options hold it back for */
   int64_t work_bytes;     /* that tensors of home WORK take */
 } wk_sched_schedule;
 

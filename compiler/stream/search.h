@@ -47,6 +47,10 @@ typedef struct {
 wk_status wk_sched_make(const wk_sched_net *net, const wk_sched_options *o, wk_arena *a,
                         wk_sched_made *out) WK_MUST_CHECK;
 void wk_sched_made_free(wk_sched_made *x);
+/* The proof (proof.h) of what was made: of bytes of the scratchpad that steps touch, where these
+ * have been placed, and of memory that they load and store. For machines whose commands are not
+ * proven themselves. WK_INTERNAL: a step may start too early. */
+wk_status wk_sched_prove_made(const wk_sched_net *net, const wk_sched_made *x) WK_MUST_CHECK;
 
 /* ---- within the search ----------------------------------------------------------------------- */
 

@@ -24,3 +24,16 @@ wk_status wk_sched_set_effort(wk_instance *t, const char *value) {
 wk_status wk_sched_set_without(wk_instance *t, const char *value) {
   return wk_sched_ideas_read(value, &options_of(t)->without);
 }
+
+wk_status wk_sched_set_report(wk_instance *t, const char *value) {
+  if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+    return wk_error(WK_USAGE, "must be yes or no, not '%s'", value);
+  ((wk_sched_instance *)(void *)t)->reports = *value == 'y';
+  return NULL;
+}
+
+void wk_sched_tell(const wk_instance *t, const wk_emit_options *o, const char *part,
+                   const wk_sched_net *net, const wk_sched_made *made) {
+  const wk_sched_instance *x = (const wk_sched_instance *)(const void *)t;
+  if (x->reports && o->text) wk_sched_report(o->text, part, net, &x->options, made);
+}

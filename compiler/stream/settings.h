@@ -4,13 +4,14 @@
 #ifndef WICK_STREAM_SETTINGS_H
 #define WICK_STREAM_SETTINGS_H
 
-#include "compiler/stream/search.h"
+#include "compiler/stream/report.h"
 #include "compiler/target/target.h"
 
 /* What such a target puts first in a struct of its own. */
 typedef struct {
   wk_instance base;
   wk_sched_options options;
+  bool reports; /* --report-schedule: for wk_emit_options.text (report.h) */
 } wk_sched_instance;
 
 static inline const wk_sched_options *wk_sched_options_of(const wk_instance *t) {
@@ -20,6 +21,10 @@ static inline const wk_sched_options *wk_sched_options_of(const wk_instance *t) 
 wk_status wk_sched_set_prefetch(wk_instance *t, const char *value);
 wk_status wk_sched_set_effort(wk_instance *t, const char *value);
 wk_status wk_sched_set_without(wk_instance *t, const char *value);
+wk_status wk_sched_set_report(wk_instance *t, const char *value);
+/* Adds the report of a part to the text, if it is asked for. */
+void wk_sched_tell(const wk_instance *t, const wk_emit_options *o, const char *part,
+                   const wk_sched_net *net, const wk_sched_made *made);
 
 #define WK_SCHED_SETTING_PREFETCH                                                               \
   {"prefetch", "MODE", "off, serial, double, auto (default)",                                   \
@@ -45,5 +50,12 @@ wk_status wk_sched_set_without(wk_instance *t, const char *value);
    "residency (tensors that stay in the scratchpad), fusion (groups of several operators), "    \
    "local-search",                                                                              \
    wk_sched_set_without, false}
+
+#define WK_SCHED_SETTING_REPORT                                                                \
+  {"report-schedule", "YES|NO", "yes, no (default)",                                           \
+   "setting of a target: print where the cycles of its schedules go ('wick targets')",         \
+   "print the cycles of every --prefetch mode, what the time goes to, and what would be won "  \
+   "without each cause, by the schedule model",                                                \
+   wk_sched_set_report, true}
 
 #endif

@@ -38,6 +38,7 @@ typedef struct {
   int n_access;
   int tensor;          /* that it loads or stores; -1: none */
   int64_t mem_rows[2]; /* rows of the tensor that are read or written: [0], [1) */
+  int64_t mem_at, mem_run, mem_runs, mem_stride; /* their bytes: runs, from the tensor's start */
   int64_t bytes;       /* that it loads or stores */
   int slot;            /* of what its queue keeps from command to command, accumulators say: those
                           that use a slot wait for the last that has ended its use; -1: none */

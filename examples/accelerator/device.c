@@ -12,8 +12,6 @@
 
 typedef struct {
   const wick_device_unit *unit;
-  const program *programs;
-  const command *commands;
   const uint8_t *consts;
   uint8_t *scratchpad, *work; /* of a context, which is a copy of what was loaded */
 } pixel;
@@ -106,32 +104,30 @@ static wick_status load(const wick_device_unit *unit, void **loaded, wick_error_
   u->unit = unit;
   for (uint32_t i = 0; i < unit->section_count; i++)
     if (unit->sections[i].kind == WICK_SECTION_CONST) u->consts = unit->sections[i].data;
-    else u->programs = (const program *)(const void *)unit->sections[i].data;
-  if (!u->programs) return free(u), WICK_CORRUPT;
-  u->commands = (const command *)(u->programs + unit->part_count);
   return *loaded = u, WICK_OK;
 }
 
-static wick_status open_context(void *loaded, const uint32_t *parts, uint32_t count,
-                                uint32_t threads, void **context, wick_error_detail *error) {
-  const pixel *u = loaded;
-  uint64_t work = 1;
-  for (uint32_t i = 0; i < count; i++) {
-    const program *p = &u->programs[u->unit->parts[parts[i]].code];
-    if (p->work > work) work = p->work;
-  }
-  pixel *c = malloc(sizeof *c);
-  if (!c || work > u->unit->memory_limit) return free(c), WICK_NO_MEMORY;
-  *c = *u;
-  c->scratchpad = malloc(SCRATCHPAD), c->work = malloc(work);
-  *context = c;
-  if (c->scratchpad && c->work) return WICK_OK;
-  return free(c->scratchpad), free(c->work), free(c), WICK_NO_MEMORY;
+/* The commands of a part: a section for each, in their order. */
+static const command *commands_of(const wick_device_unit *unit, uint32_t part, uint32_t *count) {
+  const wick_device_section *s = unit->sections;
+  for (uint64_t left = unit->parts[part].code; s->kind == WICK_SECTION_CONST || left--;) s++;
+  *count = (uint32_t)(s->size / sizeof(command));
+  return (const command *)(const void *)s->data;
 }
 
-static void close_context(void *context) {
-  pixel *c = context;
-  free(c->scratchpad), free(c->work), free(c);
+static wick_status open_context(void *loaded, const uint32_t *parts, uint32_t n, uint32_t threads,
+                                void **context, wick_error_detail *error) {
+  const pixel *u = loaded;
+  uint64_t work = 0;
+  for (uint32_t i = 0, count; i < n; i++) {
+    const command *c = commands_of(u->unit, parts[i], &count);
+    if (count && c->work > work) work = c->work;
+  }
+  if (work > u->unit->memory_limit) return WICK_NO_MEMORY;
+  pixel *c = malloc(sizeof *c + SCRATCHPAD + work);
+  if (!c) return WICK_NO_MEMORY;
+  *c = *u, c->scratchpad = (uint8_t *)(c + 1), c->work = c->scratchpad + SCRATCHPAD;
+  return *context = c, WICK_OK;
 }
 
 /* The next command of a queue from `at` on; count: there is none. */
@@ -143,25 +139,24 @@ static uint32_t next_of(const command *all, uint32_t count, uint32_t at, int que
 static wick_status submit(void *context, const wick_device_job *job, uint64_t *ticket,
                           wick_error_detail *error) {
   const pixel *u = context;
-  const program *p = &u->programs[u->unit->parts[job->part].code];
-  const command *all = u->commands + p->first;
-  uint32_t head[QUEUES], retired[QUEUES] = {0}, before, total = 0;
-  for (int q = 0; q < QUEUES; q++) head[q] = next_of(all, p->count, 0, q);
+  uint32_t head[QUEUES], retired[QUEUES] = {0}, before, total = 0, count;
+  const command *all = commands_of(u->unit, job->part, &count);
+  for (int q = 0; q < QUEUES; q++) head[q] = next_of(all, count, 0, q);
   do {
     before = total;
     for (int q = QUEUES; q-- > 0;)
-      while (head[q] < p->count) {
+      while (head[q] < count) {
         const command *k = &all[head[q]];
         if (k->wait[ENGINE] > retired[ENGINE] || k->wait[LOAD] > retired[LOAD] ||
             k->wait[STORE] > retired[STORE])
           break;
         run(u, k, job->io);
         retired[q]++, total++;
-        head[q] = next_of(all, p->count, head[q] + 1, q);
+        head[q] = next_of(all, count, head[q] + 1, q);
       }
   } while (total > before);
   *ticket = 0;
-  if (total == p->count) return WICK_OK;
+  if (total == count) return WICK_OK;
   snprintf(error->text, sizeof error->text, "commands wait for each other");
   return WICK_RUN_FAILED;
 }
@@ -169,6 +164,6 @@ static wick_status submit(void *context, const wick_device_job *job, uint64_t *t
 static const wick_device device = {
     .size = sizeof device, .version = WICK_DEVICE_VERSION, .target = "pixel",
     .doc = "bf16 images, a functional model", .probe = probe, .load = load, .unload = free,
-    .open = open_context, .close = close_context, .submit = submit};
+    .open = open_context, .close = free, .submit = submit};
 
 const wick_device *wick_device_plugin(void) { return &device; }

@@ -10,13 +10,14 @@
 enum { ENGINE, LOAD, STORE, QUEUES };
 enum { OP_CONV, OP_MAX_POOL, OP_RELU, OP_ADD, OP_COPY, OP_MOVE };
 enum { RESULT, FIRST, SECOND, CONSTS, PLACES }; /* what a command names in the scratchpad */
-enum { IN_PORTS, IN_WORK, IN_CONSTS };          /* memories; of the ports which one */
+enum { IN_CONSTS, IN_WORK, IN_PORTS };          /* memories; of the ports which one */
 enum { PIXELS = 16, CHANNELS = 8, OVERHEAD = 16, SCRATCHPAD = 1 << 18, LATENCY = 120 };
 
 /* Rows [row, row + rows) of channels from `channel` on, `width` elements each. */
 typedef struct { uint32_t at; int32_t row, rows, channel, width; } picture;
 
 typedef struct {
+  uint64_t work; /* bytes of memory that the part works in */
   uint16_t op, queue;
   uint32_t wait[QUEUES]; /* so many commands of each queue have retired when it starts */
   picture p[PLACES];     /* OP_MOVE: RESULT.at is where the chunks lie */
@@ -27,10 +28,7 @@ typedef struct {
   int32_t y0, y1, c0, c1;
   int32_t height, depth, group; /* of the operand: rows; CONV: channels of a sum, results of one */
   int32_t kernel[2], stride[2], pad[2], step[2];
+  uint32_t layer; /* 1 + the part's */
 } command;
-
-/* At the begin of the section "commands", one for each part: where its commands are, and how much
- * memory it works in. */
-typedef struct { uint32_t first, count; uint64_t work; } program;
 
 #endif

@@ -10,20 +10,14 @@
 #include "compiler/target/plugin.h"
 #include "machine.h"
 
-/* A part: for each of the scheduler's operators a command, for each of its tensors a port. */
+/* A part that becomes a net. */
 typedef struct {
   const wk_graph *g;
-  wk_arena *a;
-  wk_package *pkg; /* NULL: nothing is kept of it */
+  wk_package *pkg;
   uint32_t unit;
-  wk_sched_net sched;
-  WK_VEC(wk_sched_tensor) tensors;
-  WK_VEC(int) ports;
-  WK_VEC(wk_sched_op) ops;
-  WK_VEC(command) commands;
-  WK_VEC(const char *) layers;
-  int *of_value; /* its tensor */
-} net;
+  wk_sched_net net;
+  int *of_value; /* its tensor; -1: none yet */
+} making;
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
@@ -33,12 +27,10 @@ static picture picture_of(const wk_sched_place *p) {
 }
 
 static wk_sched_step *move(wk_sched_building *b, const wk_sched_transfer *t) {
-  const net *x = b->net->context;
-  wk_sched_home home = b->net->tensors[t->tensor].home;
+  const wk_sched_tensor *x = &b->net->tensors[t->tensor];
   command k = {.op = OP_MOVE, .queue = (uint16_t)t->queue, .dram = t->dram, .n0 = t->n0,
                .n1 = t->n1, .s1 = t->s1, .chunk = t->chunk, .pitch = t->pitch,
-               .memory = home == WK_SCHED_IO ? IN_PORTS : home == WK_SCHED_WORK ? IN_WORK : IN_CONSTS,
-               .port = (uint32_t)x->ports.data[t->tensor]};
+               .memory = x->home, .port = (uint32_t)x->port};
   return wk_sched_step_add(b->steps, t->queue, t->layer + 1, &k);
 }
 
@@ -57,7 +49,7 @@ static wk_sched_step *add_command(wk_sched_building *b, uint32_t layer, command 
 static void compute(const wk_sched_work *w) {
   const wk_sched_net *s = w->b->net;
   const wk_sched_op *op = &s->ops[w->op];
-  command k = ((const net *)s->context)->commands.data[w->op];
+  command k = *(const command *)op->own;
   int64_t p0 = op->by_pieces ? (int64_t)w->piece : 0;
   int64_t p1 = op->by_pieces ? (int64_t)w->end : op->out.planes[1];
   wk_sched_step *step = add_command(w->b, op->layer, &k, &w->out, w->in, p0, p1, w->y0, w->y1);
@@ -94,10 +86,10 @@ static const wk_sched_machine machine = {
     .units = {"engine"}, .load_queue = LOAD, .const_queue = LOAD, .store_queue = STORE,
     .scratchpad = SCRATCHPAD, .most_scratchpad = SCRATCHPAD, .align = 16, .memory_align = 64,
     .bytes_num = 8, .bytes_den = 1, .most_run = 1 << 16, .most_runs = 1 << 10,
-    .most_consts = 1 << 16, .most_result = 1 << 12, .most_commands = 1 << 20,
-    .command_bytes = sizeof(command), .model = &wk_sched_rates, .latency = LATENCY,
-    .write_latency = LATENCY, .cycles = cycles, .transfer = move, .compute = compute,
-    .carry = carry};
+    .most_consts = 1 << 16, .most_result = 1 << 12, .pieces_together = CHANNELS,
+    .most_commands = 1 << 20, .command_bytes = sizeof(command), .model = &wk_sched_rates,
+    .latency = LATENCY, .write_latency = LATENCY, .cycles = cycles, .transfer = move,
+    .compute = compute, .carry = carry};
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
@@ -124,48 +116,35 @@ static const char *refusal(const wk_graph *g, const wk_node *n) {
   }
 }
 
-static int add_tensor(net *x, const wk_sched_tensor *t, int port) {
-  wk_vec_push(&x->tensors, *t);
-  wk_vec_push(&x->ports, port);
-  return (int)x->tensors.n - 1;
-}
-
-static void add_image(net *x, wk_value_id v, int port) {
+static void add_image(making *x, wk_value_id v, wk_sched_home home, size_t port) {
   const int64_t *d = wk_val(x->g, v)->type.dims;
-  wk_sched_tensor t = {.planes = d[1], .rows = d[2], .row = d[3] * 2,
-                       .bytes = d[1] * d[2] * d[3] * 2,
-                       .home = port < 0 ? WK_SCHED_WORK : WK_SCHED_IO};
-  if (x->of_value[v] < 0) x->of_value[v] = add_tensor(x, &t, port);
+  const wk_sched_tensor t = {.planes = d[1], .rows = d[2], .row = d[3] * 2,
+                             .bytes = d[1] * d[2] * d[3] * 2, .home = home, .port = (int)port};
+  if (x->of_value[v] < 0) x->of_value[v] = wk_sched_add_tensor(&x->net, &t);
 }
 
-static wk_sched_view view_of(const net *x, wk_value_id v) {
+static wk_sched_view view_of(const making *x, wk_value_id v) {
   const int64_t *d = wk_val(x->g, v)->type.dims;
   return (wk_sched_view){.tensor = x->of_value[v], .planes = {0, d[1]}, .rows = d[2], .step = 1};
 }
 
 /* Weights and bias of one channel after the other. */
-static void add_weights(net *x, const wk_node *n, wk_sched_op *op) {
+static void add_weights(making *x, const wk_node *n, wk_sched_op *op) {
   const wk_value *w = wk_val(x->g, n->in[1]);
-  size_t channels = (size_t)w->type.dims[0], bytes = (size_t)wk_type_bytes(&w->type) / channels;
-  uint8_t *all = wk_arena_alloc(x->a, channels * (bytes + 2));
-  bool has_bias = n->n_in > 2 && n->in[2] != WK_NONE;
-  const uint8_t *from = w->data, *bias = has_bias ? wk_val(x->g, n->in[2])->data : NULL;
-  for (size_t c = 0; c < channels; c++) {
-    memcpy(all + c * (bytes + 2), from + c * bytes, bytes);
-    if (bias) memcpy(all + c * (bytes + 2) + bytes, bias + c * 2, 2);
+  op->pieces = (size_t)w->type.dims[0], op->by_pieces = true, op->plane = 0;
+  op->const_bytes = wk_type_bytes(&w->type) / w->type.dims[0] + 2;
+  int64_t bytes = op->const_bytes * w->type.dims[0];
+  const char *bias = n->n_in > 2 ? wk_val(x->g, n->in[2])->data : NULL;
+  char *all = wk_arena_alloc(x->net.arena, (size_t)bytes);
+  for (int64_t c = 0; c < w->type.dims[0]; c++) {
+    char *to = all + c * op->const_bytes;
+    memcpy(to, (const char *)w->data + c * (op->const_bytes - 2), (size_t)op->const_bytes - 2);
+    if (bias) memcpy(to + op->const_bytes - 2, bias + c * 2, 2);
   }
-  int64_t total = (int64_t)(channels * (bytes + 2));
-  wk_sched_tensor t = {.bytes = total, .planes = 1, .rows = 1, .row = total,
-                       .home = WK_SCHED_CONST};
-  if (x->pkg)
-    t.at = (int64_t)wk_package_add_const(x->pkg, x->unit,
-                                         wk_package_keep(x->pkg, all, (uint64_t)total),
-                                         (uint64_t)total);
-  op->consts = add_tensor(x, &t, -1);
-  op->const_bytes = (int64_t)bytes + 2;
-  op->pieces = channels;
-  op->by_pieces = true;
-  op->plane = 0;
+  const void *kept = wk_package_keep(x->pkg, all, (uint64_t)bytes);
+  op->consts = wk_sched_add_tensor(&x->net, &(wk_sched_tensor){
+      .bytes = bytes, .planes = 1, .rows = 1, .row = bytes, .home = WK_SCHED_CONST,
+      .at = (int64_t)wk_package_add_const(x->pkg, x->unit, kept, (uint64_t)bytes)});
 }
 
 /* Both axes of a window, and what the result's rows need. */
@@ -182,13 +161,12 @@ static void put_window(command *k, wk_sched_view *in, const int64_t *kernel,
   in->span = (int64_t)(k->kernel[0] - 1) * k->step[0] + 1;
 }
 
-static void add_op(net *x, const wk_node *n) {
-  wk_sched_op op = {.name = n->name, .kind = wk_op_get(n->op)->name,
-                    .layer = (uint32_t)x->layers.n, .out = view_of(x, n->out[0]),
+static void add_op(making *x, const wk_node *n) {
+  wk_sched_op op = {.name = n->name, .kind = wk_op_get(n->op)->name, .out = view_of(x, n->out[0]),
                     .in = {view_of(x, n->in[0]), {.tensor = -1}}, .pieces = 1, .consts = -1,
                     .plane = -1};
-  command k = {.queue = ENGINE, .height = (int32_t)op.in[0].rows, .depth = 1, .group = 1,
-               .kernel = {1, 1}, .stride = {1, 1}, .step = {1, 1}};
+  command k = {.op = OP_RELU, .queue = ENGINE, .height = (int32_t)op.in[0].rows, .depth = 1,
+               .kernel = {1, 1}};
   if (n->op == WK_OP_ADD) {
     k.op = OP_ADD;
     op.in[1] = view_of(x, n->in[1]);
@@ -202,72 +180,53 @@ static void add_op(net *x, const wk_node *n) {
     k.op = OP_CONV, k.depth = (int32_t)w[1], k.group = (int32_t)(w[0] / p->group);
     put_window(&k, &op.in[0], w + 2, &p->strides, &p->pads, &p->dilations);
     add_weights(x, n, &op);
-  } else {
-    k.op = OP_RELU;
   }
-  wk_vec_push(&x->layers, n->name);
-  wk_vec_push(&x->ops, op);
-  wk_vec_push(&x->commands, k);
+  op.own = wk_arena_memdup(x->net.arena, &k, sizeof k);
+  wk_sched_add_op(&x->net, &op);
 }
 
-/* The images of a part, ports first, and its operators. */
-static void make_net(net *x, const wk_graph *g, wk_arena *a, wk_package *pkg, uint32_t unit) {
-  *x = (net){.g = g, .a = a, .pkg = pkg, .unit = unit};
+static void make_net(making *x, wk_arena *a) {
+  const wk_graph *g = x->g;
+  x->net = (wk_sched_net){.machine = &machine, .arena = a};
   x->of_value = wk_arena_alloc(a, g->values.n * sizeof *x->of_value);
   for (size_t v = 0; v < g->values.n; v++) x->of_value[v] = -1;
-  for (size_t i = 0; i < g->inputs.n; i++) add_image(x, g->inputs.data[i], (int)i);
+  for (size_t i = 0; i < g->inputs.n; i++) add_image(x, g->inputs.data[i], WK_SCHED_IO, i);
   for (size_t i = 0; i < g->outputs.n; i++)
-    add_image(x, g->outputs.data[i], (int)(g->inputs.n + i));
+    add_image(x, g->outputs.data[i], WK_SCHED_IO, g->inputs.n + i);
   for (size_t i = 0; i < g->nodes.n; i++) {
     if (g->nodes.data[i].dead) continue;
-    add_image(x, g->nodes.data[i].out[0], -1);
+    add_image(x, g->nodes.data[i].out[0], WK_SCHED_WORK, 0);
     add_op(x, &g->nodes.data[i]);
   }
-  x->sched = (wk_sched_net){.machine = &machine, .context = x, .arena = a,
-                            .tensors = x->tensors.data, .n_tensors = x->tensors.n,
-                            .ops = x->ops.data, .n_ops = x->ops.n, .layers = x->layers.data,
-                            .n_layers = x->layers.n};
-}
-
-static void free_net(net *x) {
-  wk_vec_free(&x->tensors), wk_vec_free(&x->ports), wk_vec_free(&x->ops);
-  wk_vec_free(&x->commands), wk_vec_free(&x->layers);
 }
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
-/* Commands with their addresses and waits, in the order of the schedule. */
-static void add_stream(const net *x, const wk_sched_made *m, wk_str *out) {
-  for (size_t i = 0; i < m->steps.list.n; i++) {
-    uint32_t number = m->schedule.order[i];
-    const wk_sched_step *s = &m->steps.list.data[number];
-    command k = *(const command *)wk_sched_command(&m->steps, number);
-    memcpy(k.wait, m->schedule.waits[number], sizeof k.wait);
-    for (int j = 0; j < s->n_access; j++) {
-      const wk_sched_access *a = &s->access[j];
-      k.p[a->field].at = (uint32_t)(m->steps.buffers.data[a->buffer].at + a->at);
-    }
-    if (s->tensor >= 0) k.dram += x->tensors.data[s->tensor].at;
-    wk_str_addn(out, (const char *)&k, sizeof k);
+/* Commands with their addresses and waits, in the order of the schedule, as a section. */
+static wk_status compile_part(const wk_instance *t, const wk_emit_options *o, const char *name,
+                              making *x, wk_arena *a, wk_emit_result *result) {
+  wk_sched_made m;
+  wk_str out = {0};
+  make_net(x, a);
+  wk_status status = wk_sched_make(&x->net, wk_sched_options_of(t), a, &m);
+  if (!status) status = wk_sched_prove_made(&x->net, &m);
+  if (!status) wk_sched_tell(t, o, name, &x->net, &m);
+  for (size_t i = 0; i < m.steps.list.n && !status; i++) {
+    uint32_t number = m.schedule.order[i];
+    const wk_sched_step *s = &m.steps.list.data[number];
+    command k = *(const command *)wk_sched_command(&m.steps, number);
+    memcpy(k.wait, m.schedule.waits[number], sizeof k.wait);
+    for (int j = 0; j < s->n_access; j++)
+      k.p[s->access[j].field].at =
+          (uint32_t)(m.steps.buffers.data[s->access[j].buffer].at + s->access[j].at);
+    if (s->tensor >= 0) k.dram += x->net.tensors[s->tensor].at;
+    k.work = (uint64_t)m.schedule.work_bytes, k.layer = s->layer;
+    wk_str_addn(&out, (const char *)&k, sizeof k);
   }
-}
-
-static wk_status compile_part(const wk_instance *t, const wk_target_part *part, wk_package *pkg,
-                              uint32_t unit, program *p, wk_str *commands, wk_emit_result *result) {
-  wk_arena *a = wk_arena_new();
-  net x;
-  wk_sched_made made;
-  make_net(&x, part->graph, a, pkg, unit);
-  wk_status s = wk_sched_make(&x.sched, wk_sched_options_of(t), a, &made);
-  if (!s) {
-    *p = (program){(uint32_t)(commands->n / sizeof(command)), (uint32_t)made.steps.list.n,
-                   (uint64_t)made.schedule.work_bytes};
-    add_stream(&x, &made, commands);
-    result->predicted_cycles += made.schedule.times.cycles;
-  }
-  wk_sched_made_free(&made);
-  free_net(&x);
-  return wk_arena_free(a), s;
+  wk_package_add_section(x->pkg, x->unit, "commands", WICK_ALIGN,
+                         wk_package_keep(x->pkg, out.s, out.n), out.n);
+  result->predicted_cycles += m.schedule.times.cycles;
+  return wk_sched_made_free(&m), wk_str_free(&out), status;
 }
 
 static wk_status compile(const wk_instance *t, const wk_target_part *parts, size_t n,
@@ -275,21 +234,14 @@ static wk_status compile(const wk_instance *t, const wk_target_part *parts, size
                          wk_emit_result *result) {
   uint32_t unit = wk_package_add_unit(pkg, &(wk_package_unit){.target = t->target->name});
   wk_arena *a = wk_arena_new();
-  wk_str section = {0}, commands = {0};
   wk_status s = NULL;
   for (size_t i = 0; i < n && !s; i++) {
-    program p = {0};
-    wk_package_part made = wk_package_part_of(parts[i].program, parts[i].name, unit, a);
-    s = wk_status_place(compile_part(t, &parts[i], pkg, unit, &p, &commands, result),
-                        parts[i].name);
-    made.code = i;
-    row[i] = wk_package_add_part(pkg, &made);
-    wk_str_addn(&section, (const char *)&p, sizeof p);
+    making x = {.g = parts[i].graph, .pkg = pkg, .unit = unit};
+    wk_package_part part = wk_package_part_of(parts[i].program, parts[i].name, unit, a);
+    part.code = i;
+    s = wk_status_place(compile_part(t, o, parts[i].name, &x, a, result), parts[i].name);
+    row[i] = wk_package_add_part(pkg, &part);
   }
-  wk_str_addn(&section, commands.s, commands.n);
-  wk_package_add_section(pkg, unit, "commands", WICK_ALIGN,
-                         wk_package_keep(pkg, section.s, section.n), section.n);
-  wk_str_free(&section), wk_str_free(&commands);
   return wk_arena_free(a), s;
 }
 
@@ -308,7 +260,8 @@ static wk_status open_machine(const char *spec, wk_instance **out);
 static void close_machine(wk_instance *t) { free(t); }
 
 static const wk_target_setting settings[] = {
-    WK_SCHED_SETTING_PREFETCH, WK_SCHED_SETTING_EFFORT, WK_SCHED_SETTING_WITHOUT, {0}};
+    WK_SCHED_SETTING_PREFETCH, WK_SCHED_SETTING_EFFORT, WK_SCHED_SETTING_WITHOUT,
+    WK_SCHED_SETTING_REPORT, {0}};
 
 static const wk_target target = {
     .name = "pixel", .doc = "bf16 images, row by row", .settings = settings, .takes_graph = true,

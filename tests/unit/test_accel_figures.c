@@ -101,7 +101,7 @@ static void sum_up_stream(uint32_t *of, const wk_accel_stream *s) {
     SUM_UP(of, s->segments.data[i], s->results.data[i]);
   }
   for (size_t i = 0; i < s->spans.n; i++) {
-    const wk_accel_span *x = &s->spans.data[i];
+    const wk_sched_span *x = &s->spans.data[i];
     SUM_UP(of, (int64_t)x->start, (int64_t)x->retire, x->operator, x->queue, x->opcode);
   }
 }
@@ -135,7 +135,7 @@ static void add(row *r, const wk_accel_net *net, const wk_sched_plan *p, const w
 }
 
 /* What runs beside a transfer: nothing (off), its own layer (double), anything. */
-static bool may_overlap(wk_sched_prefetch mode, const wk_accel_span *a, const wk_accel_span *b) {
+static bool may_overlap(wk_sched_prefetch mode, const wk_sched_span *a, const wk_sched_span *b) {
   bool both_compute = a->queue <= WK_QUEUE_ve && b->queue <= WK_QUEUE_ve;
   if (both_compute || mode == WK_PREFETCH_AUTO) return true;
   return mode == WK_PREFETCH_DOUBLE && a->operator == b->operator;
@@ -143,12 +143,12 @@ static bool may_overlap(wk_sched_prefetch mode, const wk_accel_span *a, const wk
 
 /* Spans come by their starts; those that have not retired are kept. */
 static void check_overlaps(wk_sched_prefetch mode, const wk_accel_stream *s) {
-  WK_VEC(wk_accel_span) running = {0};
+  WK_VEC(wk_sched_span) running = {0};
   for (size_t i = 0; i < s->spans.n; i++) {
-    const wk_accel_span *x = &s->spans.data[i];
+    const wk_sched_span *x = &s->spans.data[i];
     size_t left = 0;
     for (size_t k = 0; k < running.n; k++) {
-      const wk_accel_span y = running.data[k];
+      const wk_sched_span y = running.data[k];
       if (y.retire <= x->start) continue;
       if (!may_overlap(mode, &y, x))
         fail_msg("%s: command %zu starts at %lld, beside one until %lld", modes[mode], i,
@@ -168,31 +168,30 @@ static void compile_part(row *r, const wk_machine *m, const wk_sched_options *o,
   wk_sched_options explained = *o;
   wk_accel_net net;
   wk_sched_net sched;
-  wk_sched_plan plan = {0};
-  wk_sched_steps steps = {0};
+  wk_sched_made made = {0};
   wk_accel_stream stream = {0};
   wk_accel_refused why;
   wk_arena *a = wk_arena_new();
   wk_accel_net_init(&net, m, a);
   assert_true(wk_accel_net_make(g, &net, &why));
   wk_accel_sched_net(&net, a, &sched);
-  wk_sched_use *uses = wk_sched_uses(&sched, a);
   explained.explain = &seen;
-  wk_status s = wk_sched_find_plan(&sched, uses, &explained, &plan);
+  made.uses = wk_sched_uses(&sched, a);
+  wk_status s = wk_sched_find_plan(&sched, made.uses, &explained, &made.plan);
   if (!s) {
-    wk_sched_build(&sched, &plan, uses, 0, plan.groups.n, &steps);
-    wk_sched_depend(&sched, o->prefetch, o->without, &steps);
-    s = wk_accel_schedule(&sched, &steps, o->prefetch, &stream);
+    wk_sched_build(&sched, &made.plan, made.uses, 0, made.plan.groups.n, &made.steps);
+    wk_sched_depend(&sched, o->prefetch, o->without, &made.steps);
+    s = wk_sched_schedule_steps(&sched, &made.steps, o->prefetch, a, &made.schedule);
   }
+  if (!s) wk_accel_stream_of(&sched, &made, &stream);
   if (!s) check_overlaps(o->prefetch, &stream);
-  if (!s) add(r, &net, &plan, &steps, &stream);
+  if (!s) add(r, &net, &made.plan, &made.steps, &stream);
   else r->of[CYCLES] = -1;
   sum_up_candidates(&r->sum, &seen);
   wk_vec_free(&seen.list);
   wk_status_free(s);
   wk_accel_stream_free(&stream);
-  wk_sched_steps_free(&steps);
-  wk_sched_plan_free(&plan);
+  wk_sched_made_free(&made);
   wk_accel_net_free(&net);
   wk_arena_free(a);
 }

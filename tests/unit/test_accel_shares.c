@@ -273,7 +273,7 @@ static void check_charges(const char *what, const wk_stream *s, const wk_machine
   const wk_sim_run_options o = {.machine = m};
   wk_sim_run run;
   assert_null(wk_sim_run_stream(s, &wk_sim_timing, &o, &run));
-  wk_accel_charge *charges = wk_xcalloc(MOST, sizeof *charges);
+  wk_sched_charge *charges = wk_xcalloc(MOST, sizeof *charges);
   for (uint32_t i = 0; i < run.n; i++) run.spans[i].operator = (uint16_t)(i % (MOST - 1) + 1);
   assert_true(run.n < MOST - 1);
   assert_null(wk_sim_charge(&run, MOST - 1, charges));

@@ -15,13 +15,13 @@ enum { SPANS_MAX = 8, LATENCY = 100 };
 
 typedef struct {
   const char *what;
-  wk_sim_span spans[SPANS_MAX];
+  wk_sched_span spans[SPANS_MAX];
   uint64_t cycles, want[WK_CAUSE_COUNT];
 } timeline;
 
-#define NOBODY WK_SIM_NOBODY
+#define NOBODY WK_SCHED_NOBODY
 #define SPAN(queue, opcode, start, retire, by) \
-  {start, retire, by, WK_QUEUE_##queue, WK_CMD_##opcode, 1, 0}
+  {start, retire, by, 1, WK_QUEUE_##queue, WK_CMD_##opcode, 0, 0, 0, 0}
 
 static const timeline timelines[] = {
     {"a load from the beginning: its latency, then bytes",
@@ -74,15 +74,15 @@ static void drawn_timelines(void **state) {
     const timeline *t = &timelines[i];
     uint32_t n;
     wk_stream *s = stream_of(t, &n);
-    wk_sim_run run = {.n = n, .spans = (wk_sim_span *)(uintptr_t)t->spans};
+    wk_sim_run run = {.n = n, .spans = (wk_sched_span *)(uintptr_t)t->spans};
     run.result.cycles = t->cycles;
-    wk_causes c;
+    wk_sched_causes c;
     wk_causes_of(&(wk_sim_shown){.stream = s, .machine = &s->machine, .run = &run}, &c);
     for (int k = 0; k < WK_CAUSE_COUNT; k++)
       if (c.cycles[k] != t->want[k])
         fail_msg("%s: %s is %llu, not %llu", t->what, wk_cause_infos[k].name,
                  (unsigned long long)c.cycles[k], (unsigned long long)t->want[k]);
-    wk_causes_free(&c);
+    wk_sched_causes_free(&c);
     wk_stream_free(s);
   }
 }

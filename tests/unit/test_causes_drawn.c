@@ -27,7 +27,7 @@ static const result expected[] = {
 
 typedef struct {
   wk_stream *stream;
-  wk_sim_span spans[MOST];
+  wk_sched_span spans[MOST];
   uint32_t n;
   uint64_t cycles;
 } timeline;
@@ -37,8 +37,8 @@ static uint64_t upto(wk_rng *r, uint64_t n) { return (uint64_t)wk_rng_range(r, 0
 /* One of the earlier commands that had retired by then, rather the last of them. */
 static uint32_t released_by(wk_rng *r, const timeline *t, uint64_t start) {
   for (uint32_t k = t->n; k-- > 0;)
-    if (t->spans[k].retire != WK_SIM_NEVER && t->spans[k].retire <= start && !upto(r, 2)) return k;
-  return WK_SIM_NOBODY;
+    if (wk_sched_has_run(&t->spans[k]) && t->spans[k].retire <= start && !upto(r, 2)) return k;
+  return WK_SCHED_NOBODY;
 }
 
 /* Begins right behind what releases it, or later; times are such that many fall together. */
@@ -51,8 +51,8 @@ static void draw_span(wk_rng *r, timeline *t, uint64_t free_at[WK_QUEUE_COUNT]) 
   static const uint64_t pauses[] = {0, 0, 0, 2, 16, 17, 50};
   static const uint64_t times[] = {1, 20, 50, 99, 100, 101, 300};
   size_t kind = upto(r, WK_COUNTOF(kinds) - 1);
-  wk_sim_span s = {.queue = kinds[kind].queue, .opcode = kinds[kind].opcode,
-                   .operator = (uint32_t)upto(r, 4)};
+  wk_sched_span s = {.queue = kinds[kind].queue, .opcode = kinds[kind].opcode,
+                     .operator = (uint32_t)upto(r, 4)};
   wk_isa_command c = wk_isa_command_default(&t->stream->machine, s.opcode);
   c.queue = s.queue;
   if (s.opcode == WK_CMD_LD || s.opcode == WK_CMD_ST) {
@@ -67,13 +67,13 @@ static void draw_span(wk_rng *r, timeline *t, uint64_t free_at[WK_QUEUE_COUNT]) 
   s.start = free_at[s.queue] + pauses[upto(r, WK_COUNTOF(pauses) - 1)];
   if (t->n && upto(r, 1)) { /* behind the command before, whatever its queue */
     uint64_t end = t->spans[t->n - 1].retire;
-    if (end != WK_SIM_NEVER && end > s.start) s.start = end + upto(r, 2);
+    if (end != WK_SCHED_NOT_RUN && end > s.start) s.start = end + upto(r, 2);
   }
   s.retire = s.start + times[upto(r, WK_COUNTOF(times) - 1)];
   s.released_by = released_by(r, t, s.start);
   if (upto(r, 30)) free_at[s.queue] = s.retire;
-  else s.start = s.retire = WK_SIM_NEVER; /* it has never run */
-  if (s.retire != WK_SIM_NEVER && s.retire > t->cycles) t->cycles = s.retire;
+  else s.start = s.retire = WK_SCHED_NOT_RUN; /* it has never run */
+  if (s.retire != WK_SCHED_NOT_RUN && s.retire > t->cycles) t->cycles = s.retire;
   t->spans[t->n++] = s;
 }
 
@@ -89,8 +89,8 @@ static void draw(uint64_t seed, timeline *t) {
 }
 
 static result result_of(const timeline *t) {
-  wk_sim_run run = {.n = t->n, .spans = (wk_sim_span *)(uintptr_t)t->spans};
-  wk_causes c;
+  wk_sim_run run = {.n = t->n, .spans = (wk_sched_span *)(uintptr_t)t->spans};
+  wk_sched_causes c;
   wk_str rows = {0};
   uint64_t sum = 0, all = 0;
   result out = {.rows = 0};
@@ -100,7 +100,7 @@ static result result_of(const timeline *t) {
   memcpy(out.cycles, c.cycles, sizeof out.cycles);
   for (int k = 0; k < WK_CAUSE_COUNT; k++) sum += c.cycles[k];
   for (size_t i = 0; i < c.rows.n; i++) {
-    const wk_cause_row *x = &c.rows.data[i];
+    const wk_sched_cause_row *x = &c.rows.data[i];
     all += x->cycles;
     if (i && x->cycles > x[-1].cycles) fail_msg("row %zu is larger than the one before", i);
     wk_str_printf(&rows, "%d %d %u %" PRIu64 "\n", (int)x->cause, (int)x->moved, x->operator,
@@ -110,7 +110,7 @@ static result result_of(const timeline *t) {
   assert_int_equal(all, t->cycles);
   out.rows = (uint32_t)wk_hash64(rows.s, rows.n, 0);
   wk_str_free(&rows);
-  wk_causes_free(&c);
+  wk_sched_causes_free(&c);
   return out;
 }
 

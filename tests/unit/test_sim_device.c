@@ -340,7 +340,7 @@ static void functional_layers_have_their_time(void **state) {
 }
 
 static struct {
-  wk_accel_charge charges[STEPS + 1];
+  wk_sched_charge charges[STEPS + 1];
   wk_code fails; /* 0: it does not */
   int jobs;
 } hook;

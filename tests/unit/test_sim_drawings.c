@@ -51,8 +51,8 @@ static int by_all(const void *a, const void *b) {
 static int next_of(const wk_sim_run *r, int last) {
   int best = -1;
   for (int i = 0; i < (int)r->n; i++) {
-    const wk_sim_span *x = &r->spans[i];
-    if (x->start == WK_SIM_NEVER || x->retire == WK_SIM_NEVER) continue;
+    const wk_sched_span *x = &r->spans[i];
+    if (!wk_sched_has_run(x)) continue;
     if (last >= 0 && (x->start < r->spans[last].start ||
                       (x->start == r->spans[last].start && i <= last)))
       continue;
@@ -66,7 +66,7 @@ static void pieces_of_block(const wk_sim_run *r, const moved *m, int64_t block, 
   piece now = {-1, 0, 0, 0};
   bool was_read = false;
   for (int i = next_of(r, -1); i >= 0; i = next_of(r, i)) {
-    const wk_sim_span *x = &r->spans[i];
+    const wk_sched_span *x = &r->spans[i];
     if (m[i].from >= (block + 1) * BLOCK || m[i].from + m[i].bytes <= block * BLOCK) continue;
     bool is_write = m[i].opcode == WK_CMD_LD;
     if (!is_write && now.block < 0) continue;
@@ -106,7 +106,7 @@ static void blocks_in_time(void **state) {
   wk_rng rng = {7};
   for (int round = 0; round < 60; round++) {
     wk_stream *s = tiny_stream();
-    wk_sim_span spans[SPANS];
+    wk_sched_span spans[SPANS];
     moved m[SPANS];
     wk_sim_run run = {.spans = spans, .n = SPANS};
     for (int i = 0; i < SPANS; i++) {
@@ -117,12 +117,12 @@ static void blocks_in_time(void **state) {
       if (!wk_rng_range(&rng, 0, 2)) m[i].from -= m[i].from % BLOCK;
       if (m[i].from + m[i].bytes > 65536) m[i].bytes = 65536 - m[i].from;
       uint64_t start = (uint64_t)wk_rng_range(&rng, 0, 60);
-      spans[i] = (wk_sim_span){.start = start,
-                               .retire = start + (uint64_t)wk_rng_range(&rng, 0, 40),
-                               .opcode = (uint8_t)m[i].opcode,
-                               .operator = (uint16_t)wk_rng_range(&rng, 0, 2)};
-      if (i % 13 == 5) spans[i].retire = WK_SIM_NEVER;
-      if (i % 26 == 5) spans[i].start = WK_SIM_NEVER;
+      spans[i] = (wk_sched_span){.start = start,
+                                 .retire = start + (uint64_t)wk_rng_range(&rng, 0, 40),
+                                 .opcode = (uint8_t)m[i].opcode,
+                                 .operator = (uint16_t)wk_rng_range(&rng, 0, 2)};
+      if (i % 13 == 5) spans[i].retire = WK_SCHED_NOT_RUN;
+      if (i % 26 == 5) spans[i].start = WK_SCHED_NOT_RUN;
       add_transfer(s, m[i].opcode, m[i].from, m[i].bytes, spans[i].operator);
     }
     const wk_sim_shown x = {s, &s->machine, &run, &wk_sim_timing, NULL, NULL};
@@ -149,13 +149,13 @@ static void tracks_have_an_end(void **state) {
   (void)state;
   enum { LOADS = 36, LANES = 32 };
   wk_stream *s = tiny_stream();
-  wk_sim_span spans[LOADS + 2];
+  wk_sched_span spans[LOADS + 2];
   wk_sim_run run = {.spans = spans, .n = LOADS + 2};
   for (int i = 0; i < LOADS + 2; i++) {
     add_transfer(s, WK_CMD_LD, 0, 64, 0);
-    spans[i] = (wk_sim_span){.start = (uint64_t)i, .retire = 100 + (uint64_t)i,
-                             .queue = WK_QUEUE_ld0, .opcode = WK_CMD_LD,
-                             .released_by = WK_SIM_NOBODY};
+    spans[i] = (wk_sched_span){.start = (uint64_t)i, .retire = 100 + (uint64_t)i,
+                               .queue = WK_QUEUE_ld0, .opcode = WK_CMD_LD,
+                               .released_by = WK_SCHED_NOBODY};
   }
   spans[LOADS].start = 101; /* the first two tracks are free, not yet the third */
   spans[LOADS + 1].start = 101;

@@ -60,8 +60,8 @@ static const timeline timelines[] = {
      {0}},
     {"copies alone", {LD(5, 20, 2), ST(25, 40, 3)}, 44, {0, 0, 20, 24}, {0}, {0, 0, 15, 15}},
     {"of no layer", {EX(0, 10, 0), EX(10, 30, 3)}, 30, {10, 0, 0, 20}, {0}, {0}},
-    {"what never ran", {EX(0, 10, 1), EX(WK_SIM_NEVER, WK_SIM_NEVER, 2)}, 20, {0, 20, 0, 0}, {0},
-     {0}},
+    {"what never ran", {EX(0, 10, 1), EX(WK_SCHED_NOT_RUN, WK_SCHED_NOT_RUN, 2)}, 20,
+     {0, 20, 0, 0}, {0}, {0}},
 };
 
 static void check_timeline(const timeline *t, const wk_stream *s) {
@@ -69,12 +69,13 @@ static void check_timeline(const timeline *t, const wk_stream *s) {
   const wk_accel_part row = {.layers = LAYERS};
   const wk_accel_unit unit = {.machine = s->machine, .layers = layers};
   const wk_sim_part part = {"part", 0, &unit, &row};
-  wk_sim_span spans[SPANS_MAX];
+  wk_sched_span spans[SPANS_MAX];
   wk_sim_run run = {.result.cycles = t->cycles, .spans = spans};
   for (const drawn *d = t->spans; d->opcode; d++)
-    spans[run.n++] = (wk_sim_span){.start = d->start, .retire = d->retire,
-                                   .queue = (uint8_t)d->queue, .opcode = (uint8_t)d->opcode,
-                                   .operator = d->operator, .array = d->array};
+    spans[run.n++] = (wk_sched_span){.start = d->start, .retire = d->retire,
+                                     .queue = (uint8_t)d->queue, .opcode = (uint8_t)d->opcode,
+                                     .kind = (uint8_t)wk_isa_kind_of((uint32_t)d->opcode),
+                                     .operator = d->operator, .array = d->array};
   const wk_sim_shown x = {s, &s->machine, &run, &wk_sim_timing, &part, NULL};
   wk_sim_layers l = wk_sim_layers_of(&x);
   for (int i = 0; i <= LAYERS; i++) {
@@ -141,8 +142,8 @@ static void bounds_are_of_what_is_scarce(void **state) {
   const wk_accel_part row = {.layers = LAYERS};
   const wk_accel_unit unit = {.machine = s->machine, .layers = layers};
   const wk_sim_part part = {"part", 0, &unit, &row};
-  wk_sim_span span = {.start = 0, .retire = 200, .queue = WK_QUEUE_ex, .opcode = WK_CMD_CONV,
-                      .operator = 1};
+  wk_sched_span span = {.start = 0, .retire = 200, .queue = WK_QUEUE_ex, .opcode = WK_CMD_CONV,
+                        .operator = 1};
   wk_sim_run run = {.result.cycles = 200, .spans = &span, .n = 1};
   const wk_sim_shown x = {s, &s->machine, &run, &wk_sim_timing, &part, NULL};
   wk_sim_layers l = wk_sim_layers_of(&x);

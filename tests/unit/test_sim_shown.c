@@ -58,7 +58,7 @@ static const struct {
 } times[COMMANDS] = {{10, 170, NOBODY}, {20, 600, NOBODY}, {12, 140, NOBODY}, {171, 300, 0},
                      {301, 560, 3},     {300, 300, 3},     {601, 700, 1},     {700, 701, 5},
                      {702, 705, 6},     {600, 640, NOBODY}, {706, 840, 9},
-                     {841, WK_SIM_NEVER, NOBODY},          {842, 843, 10}};
+                     {841, WK_SCHED_NOT_RUN, NOBODY},          {842, 843, 10}};
 
 static const char names[] = "\0conv1\0conv\0relu\0map";
 static const wk_accel_layer layers[LAYERS] = {
@@ -72,7 +72,7 @@ typedef struct {
   wk_accel_part row;
   wk_sim_part part;
   wk_timing_accesses accesses[WK_TIMING_OPERATORS];
-  wk_sim_span spans[COMMANDS];
+  wk_sched_span spans[COMMANDS];
   wk_sim_run run;
   wk_sim_shown shown;
 } drawn;
@@ -105,12 +105,13 @@ static drawn *draw(void) {
   for (uint32_t i = 0; i < COMMANDS; i++) {
     wk_isa_command c;
     assert_true(wk_stream_get(d->s, i, &c));
-    d->spans[i] = (wk_sim_span){.start = times[i].start, .retire = times[i].retire,
-                                .released_by = times[i].released_by < 0
-                                                   ? WK_SIM_NOBODY
-                                                   : (uint32_t)times[i].released_by,
-                                .queue = (uint8_t)c.queue, .opcode = (uint8_t)c.opcode,
-                                .operator = c.operator};
+    d->spans[i] = (wk_sched_span){.start = times[i].start, .retire = times[i].retire,
+                                  .released_by = times[i].released_by < 0
+                                                     ? WK_SCHED_NOBODY
+                                                     : (uint32_t)times[i].released_by,
+                                  .queue = (uint8_t)c.queue, .opcode = (uint8_t)c.opcode,
+                                  .kind = (uint8_t)wk_isa_kind_of(c.opcode),
+                                  .operator = c.operator};
     d->run.result.done[c.queue]++;
   }
   draw_counters(d->run.result.counters, 12345);
@@ -389,7 +390,7 @@ static void figures_in_json(void **state) {
 static void causes_in_json(void **state) {
   (void)state;
   drawn *d = draw();
-  wk_cause_row rows[] = {{0, WK_MOVED_NOTHING, 1, 90},
+  wk_sched_cause_row rows[] = {{0, WK_MOVED_NOTHING, 1, 90},
                          {WK_CAUSE_COUNT - 1, WK_MOVED_WEIGHTS, 2, 80},
                          {2, WK_MOVED_INPUTS, 0, 70},
                          {1, WK_MOVED_RESULTS, 1, 60}};
@@ -397,7 +398,8 @@ static void causes_in_json(void **state) {
   is_wrong = false;
   for (int i = 0; i < WK_CAUSE_COUNT; i++) why.causes.cycles[i] = 1000 + (uint64_t)i;
   for (int i = 0; i < WK_WHAT_IFS; i++)
-    why.what_if[i] = (wk_what_if){.name = wk_what_if_infos[i].name, .cycles = 50 + (uint64_t)i};
+    why.what_if[i] = (wk_sched_what_if){.name = wk_what_if_infos[i].name,
+                                        .cycles = 50 + (uint64_t)i};
   d->shown.why = &why;
   for (int round = 0; round < 3; round++) {
     json_t *o = wk_sim_figures_json(&d->shown), *totals = json_object_get(o, "causes"),

@@ -25,7 +25,7 @@ static const struct {
 } operators[OPERATORS + 1] = {{"stem", "conv", 0}, {"stem.1", "conv", 0}, {"pool", "max_pool", 1},
                           {"sum", "add", 2},   {"head", "matmul", 3}, {"end", "softmax", 4},
                               {"behind", "conv", 5}}; /* of none of the part's */
-static const char *const layers[] = {"stem", "pool", "sum", "head", "end", "behind"};
+static const char *layers[] = {"stem", "pool", "sum", "head", "end", "behind"};
 
 /* Groups by first and last operator, strips, constants that are kept. As the search has them: the
  * last operator ascending. */

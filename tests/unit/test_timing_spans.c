@@ -38,7 +38,7 @@ typedef struct {
   int states, same; /* counters of queues, in all streams */
 } tally;
 
-static bool is_same(const wk_sim_span *x, const wk_sim_span *y) {
+static bool is_same(const wk_sched_span *x, const wk_sched_span *y) {
   return x->start == y->start && x->retire == y->retire && x->released_by == y->released_by;
 }
 
@@ -47,7 +47,7 @@ static void compare(tally *t, const wk_sim_run *want, const wk_sim_run *got) {
   uint32_t i = 0;
   while (i < want->n && is_same(&want->spans[i], &got->spans[i])) i++;
   if (i < want->n) {
-    const wk_sim_span *x = &want->spans[i], *y = &got->spans[i];
+    const wk_sched_span *x = &want->spans[i], *y = &got->spans[i];
     print_message("command %u: %llu to %llu, the model says %llu to %llu\n", i,
                   (unsigned long long)x->start, (unsigned long long)x->retire,
                   (unsigned long long)y->start, (unsigned long long)y->retire);
@@ -67,7 +67,7 @@ static void check_releases(const wk_stream *s, const wk_sim_run *r) {
   for (int q = 0; q < WK_QUEUE_COUNT; q++) of[q] = wk_xcalloc(s->n + 1, sizeof *of[q]);
   for (uint32_t i = 0; i < s->n; i++) {
     wk_isa_command c;
-    const wk_sim_span *span = &r->spans[i];
+    const wk_sched_span *span = &r->spans[i];
     assert_true(wk_stream_get(s, i, &c));
     if (c.opcode == WK_CMD_END) continue;
     uint64_t free_at = n[c.queue] ? r->spans[of[c.queue][n[c.queue] - 1]].start : 0, latest = 0;
@@ -76,7 +76,7 @@ static void check_releases(const wk_stream *s, const wk_sim_run *r) {
       uint64_t retire = r->spans[of[q][c.threshold[q] - 1]].retire;
       latest = retire > latest ? retire : latest;
     }
-    if (latest == 0 || latest < free_at) assert_int_equal(span->released_by, WK_SIM_NOBODY);
+    if (latest == 0 || latest < free_at) assert_int_equal(span->released_by, WK_SCHED_NOBODY);
     else assert_true(r->spans[span->released_by].retire == latest);
     of[c.queue][n[c.queue]++] = i;
   }

@@ -255,7 +255,7 @@ static void time_stream(const wk_machine *m, uint64_t seed, const char *memory, 
   wk_stream *s = stream_of(m, seed);
   wk_sim_run run;
   wk_machine timed = s->machine;
-  wk_what_if list[WK_WHAT_IFS];
+  wk_sched_what_if list[WK_WHAT_IFS];
   assert_null(wk_machine_override(&timed, memory));
   const wk_sim_run_options o = {.machine = &timed};
   assert_null(wk_sim_run_stream(s, &wk_sim_timing, &o, &run));

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "targets/accel/isa/queues.h"
+
 #define PUT(c, C, field, value) ((c)->v[WK_##C##_##field] = (value))
 
 static wk_isa_command command(const wk_sched_building *b, int opcode, int queue, uint32_t layer) {
@@ -237,16 +239,10 @@ static void describe(const wk_sched_net *net, wk_str *out) {
 }
 
 void wk_accel_sched_machine(const wk_machine *m, wk_sched_machine *out) {
-  static const char *const queues[WK_QUEUE_COUNT] = {
-#define QUEUE(name, ...) #name,
-#include "targets/accel/isa.def"
-  };
   const int64_t run = WK_LEAST(WK_MAX(LD, n0), WK_MAX(LD, c0));
   *out = (wk_sched_machine){
       .name = m->name,
-      .queues = {.n = WK_QUEUE_COUNT, .names = queues,
-                 .computes = 1u << WK_QUEUE_ex | 1u << WK_QUEUE_ve, .stores = 1u << WK_QUEUE_st,
-                 .serial = 1u << WK_QUEUE_ve},
+      .queues = wk_isa_queues,
       .units = {[WK_QUEUE_ex] = "array", [WK_QUEUE_ve] = "vector"},
       .load_queue = WK_QUEUE_ld0,
       .const_queue = m->load_channels > 1 ? WK_QUEUE_ld1 : WK_QUEUE_ld0,

@@ -72,8 +72,9 @@ static void add_command(wk_accel_layer *l, const wk_machine *m, const wk_isa_com
 }
 
 static void add_predictions(wk_accel_layer *layers, uint32_t n, const wk_accel_stream *s) {
-  wk_accel_charge *charges = wk_xcalloc(n + 1, sizeof *charges);
-  wk_xcheck(wk_accel_charge_cycles(s->spans.data, s->spans.n, (uint64_t)s->cycles, n, charges));
+  wk_sched_charge *charges = wk_xcalloc(n + 1, sizeof *charges);
+  wk_xcheck(wk_sched_charge_cycles(&wk_isa_queues, s->spans.data, s->spans.n,
+                                   (uint64_t)s->cycles, n, charges));
   for (uint32_t i = 0; i < n; i++) layers[i].predicted = charges[i + 1].cycles;
   free(charges);
 }
@@ -180,38 +181,36 @@ static wk_status add_part(unit *u, const compiled *c, wk_package_part *made) {
 
 /* ---- a part ---------------------------------------------------------------------------------- */
 
+static wk_status compile_net(unit *u, wk_accel_net *net, const wk_target_part *part,
+                             const wk_sched_options *o, wk_package_part *made) {
+  wk_arena *a = wk_arena_new();
+  wk_sched_net sched;
+  wk_sched_made x;
+  place_constants(net, u->pkg, u->unit, &u->constants);
+  wk_accel_sched_net(net, a, &sched);
+  wk_status s = wk_sched_make(&sched, o, a, &x);
+  if (!s) {
+    wk_accel_stream stream;
+    wk_accel_stream_of(&sched, &x, &stream);
+    s = add_part(u, &(compiled){net, part->graph, &x.plan, x.uses, &x.steps, &stream}, made);
+    wk_accel_stream_free(&stream);
+  }
+  wk_sched_made_free(&x);
+  wk_arena_free(a);
+  return s;
+}
+
 static wk_status compile_part(unit *u, const wk_target_part *part, const wk_sched_options *o,
                               wk_package_part *made) {
   wk_accel_net net;
-  wk_sched_plan plan = {0};
-  wk_sched_steps steps = {0};
-  wk_accel_stream stream = {0};
-  wk_sched_use *uses = NULL;
   wk_arena *a = wk_arena_new();
   wk_package_keep_arena(u->pkg, a); /* constants are in it */
   wk_accel_net_init(&net, u->machine, a);
   wk_accel_refused why;
-  wk_status s = NULL;
-  if (!wk_accel_net_make(part->graph, &net, &why))
-    s = wk_error_at(WK_INTERNAL, why.node ? why.node->name : NULL, "admitted, but: %s", why.reason);
-  if (!s) {
-    place_constants(&net, u->pkg, u->unit, &u->constants);
-    wk_sched_net sched;
-    wk_accel_sched_net(&net, a, &sched);
-    uses = wk_sched_uses(&sched, a);
-    s = wk_sched_find_plan(&sched, uses, o, &plan);
-    if (!s && o->explain) wk_sched_explain_text(o->explain, &sched, &plan);
-    if (!s) {
-      wk_sched_build(&sched, &plan, uses, 0, plan.groups.n, &steps);
-      wk_sched_depend(&sched, o->prefetch, o->without, &steps);
-      s = wk_accel_schedule(&sched, &steps, o->prefetch, &stream);
-    }
-  }
-  if (!s)
-    s = add_part(u, &(compiled){&net, part->graph, &plan, uses, &steps, &stream}, made);
-  wk_accel_stream_free(&stream);
-  wk_sched_steps_free(&steps);
-  wk_sched_plan_free(&plan);
+  wk_status s = wk_accel_net_make(part->graph, &net, &why)
+                    ? compile_net(u, &net, part, o, made)
+                    : wk_error_at(WK_INTERNAL, why.node ? why.node->name : NULL,
+                                  "admitted, but: %s", why.reason);
   wk_accel_net_free(&net);
   return s;
 }

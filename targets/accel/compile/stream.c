@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "compiler/stream/spans.h"
 #include "targets/accel/isa/duration.h"
 
 void wk_accel_stream_free(wk_accel_stream *s) {
@@ -40,7 +41,7 @@ static void add_command(wk_accel_stream *out, const wk_isa_command *c, int segme
 }
 
 static void emit(const wk_sched_net *net, const wk_sched_steps *steps,
-                 const wk_sched_schedule *at, wk_accel_stream *out) {
+                 const wk_sched_schedule *at, wk_sched_span *spans, wk_accel_stream *out) {
   const wk_accel_net *own = wk_accel_net_of(net);
   int64_t words = 0;
   for (size_t i = 0; i < steps->list.n; i++) {
@@ -52,27 +53,21 @@ static void emit(const wk_sched_net *net, const wk_sched_steps *steps,
     int segment = s->tensor < 0 ? WK_SEGMENT_NONE : own->tensors.data[s->tensor].segment;
     add_command(out, &c, segment, result_of(s, &c));
     wk_isa_bound bound = wk_isa_bound_of(own->machine, &c, &words);
-    const wk_accel_span span = {.start = (uint64_t)at->times.start[number],
-                                .retire = (uint64_t)at->times.retire[number],
-                                .operator = c.operator, .queue = (uint8_t)c.queue,
-                                .opcode = (uint8_t)c.opcode, .array = (uint64_t)bound.array};
-    wk_vec_push(&out->spans, span);
+    wk_sched_span *span = &spans[i];
+    span->opcode = (uint8_t)c.opcode;
+    span->kind = (uint8_t)wk_isa_kind_of(c.opcode);
+    span->array = (uint64_t)bound.array, span->drain = (uint64_t)bound.drain;
+    wk_vec_push(&out->spans, *span);
   }
   wk_isa_command end = wk_isa_command_default(own->machine, WK_CMD_END);
   add_command(out, &end, WK_SEGMENT_NONE, 0);
 }
 
-wk_status wk_accel_schedule(const wk_sched_net *net, wk_sched_steps *s, wk_sched_prefetch mode,
-                            wk_accel_stream *out) {
+void wk_accel_stream_of(const wk_sched_net *net, const wk_sched_made *made, wk_accel_stream *out) {
+  *out = (wk_accel_stream){.work_bytes = made->schedule.work_bytes,
+                           .cycles = made->schedule.times.cycles};
   wk_arena *a = wk_arena_new();
-  wk_sched_schedule at;
-  *out = (wk_accel_stream){0};
-  wk_status status = wk_sched_schedule_steps(net, s, mode, a, &at);
-  if (!status) {
-    out->work_bytes = at.work_bytes;
-    out->cycles = at.times.cycles;
-    emit(net, s, &at, out);
-  }
+  emit(net, &made->steps, &made->schedule,
+       wk_sched_spans_of(net, &made->steps, &made->schedule, a), out);
   wk_arena_free(a);
-  return status;
 }
