@@ -262,7 +262,8 @@ static wk_status compile_others(comparison *x, const wk_run_job *job) {
   wk_pipeline_report report;
   wk_parts *placed = NULL;
   wk_pipeline_options po = {.targets = x->targets};
-  wk_targets others = {x->targets->list, x->targets->n - x->targets->has_host, false};
+  wk_targets others = {.list = x->targets->list,
+                       .n = x->targets->n - x->targets->has_host};
   bool any = false;
   for (uint32_t i = 0; i < x->p->parts.n; i++) any |= !is_host(x, i);
   if (!any) return NULL;

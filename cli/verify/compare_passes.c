@@ -82,7 +82,7 @@ static wk_status run_target(passes *x) {
 static wk_status run_steps(passes *x, const wk_targets *t) {
   wk_pipeline_report report;
   wk_parts *parts = NULL;
-  wk_targets host = {t->list + t->n - 1, 1, t->has_host};
+  wk_targets host = {.list = t->list + t->n - 1, .n = 1, .has_host = t->has_host};
   wk_pipeline_options po = {.targets = &host, .portable = true, .hook = after_step, .ctx = x};
   wk_module *m = wk_module_clone(wk_runner_module(x->job->runner));
   wk_status s = wk_pipeline_run(m, &po, &report, &parts);

@@ -17,6 +17,8 @@ const char *wk_compile_command_text(const wk_compile_options *o, wk_arena *a) {
   if (o->target.target) wk_str_printf(&b, " --target=%s", o->target.target);
   if (o->target.cpu) wk_str_printf(&b, " --cpu=%s", o->target.cpu);
   if (o->target.no_host) wk_str_add(&b, " --no-host");
+  for (size_t i = 0; i < o->target.place.n; i++)
+    wk_str_printf(&b, " --place=%s", o->target.place.data[i]);
   wk_settings_text(&b, &o->target.settings);
   if (o->convert) wk_str_printf(&b, " --convert=%s", o->convert);
   if (o->budget) wk_str_printf(&b, " --memory-budget=%s", o->budget);

@@ -76,7 +76,7 @@ static json_t *json_parts(const wk_parts *p) {
     const wk_part *x = &p->parts.data[i];
     json_t *o = json_object();
     put_text(o, "name", x->name);
-    put_text(o, "target", x->instance->target->name);
+    put_text(o, "target", wk_targets_name(p->targets, x->target).s);
     put(o, "operators", x->nodes);
     put(o, "macs", x->macs);
     put(o, "bytes_in_and_out", x->edge_bytes);
@@ -92,7 +92,7 @@ static json_t *json_reasons(const wk_parts *p) {
     json_t *o = json_object();
     put_text(o, "node", x->node);
     put_text(o, "operator", x->op);
-    put_text(o, "not_on", p->targets->list[x->refused]->target->name);
+    put_text(o, "not_on", wk_targets_name(p->targets, x->refused).s);
     put_text(o, "reason", x->reason);
     json_array_append_new(list, o);
   }

@@ -59,11 +59,12 @@ static bool holds_work(const wk_cut *c, const wk_node *n) {
 /* ---- all nodes ------------------------------------------------------------------------------- */
 
 static void refuse(wk_cut *c, const wk_node *n, const char **reasons) {
-  const wk_instance *last = c->targets->list[c->targets->n - 1];
-  const char *op = wk_op_get(n->op)->name, *why = reasons[c->targets->n - 1];
+  uint32_t pinned = wk_targets_pinned(c->targets, n);
+  uint32_t asked = pinned == WK_NONE ? (uint32_t)c->targets->n - 1 : pinned;
+  const char *op = wk_op_get(n->op)->name, *why = reasons[asked];
   if (!c->unsupported)
-    c->unsupported = wk_error_at(WK_UNSUPPORTED, n->name, "target %s: %s: %s", last->target->name,
-                                 op, why);
+    c->unsupported = wk_error_at(WK_UNSUPPORTED, n->name, "target %s: %s: %s",
+                                 wk_targets_name(c->targets, asked).s, op, why);
   else c->unsupported = wk_status_item(c->unsupported, "%s: %s: %s", n->name, op, why);
 }
 

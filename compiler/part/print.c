@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 
-static const char *target_name(const wk_parts *p, uint32_t t) {
-  return p->targets->list[t]->target->name;
+static wk_instance_name name_of(const wk_parts *p, uint32_t t) {
+  return wk_targets_name(p->targets, t);
 }
 
 static void add_tensor(wk_str *b, const wk_parts *p, uint32_t t) {
@@ -17,7 +17,7 @@ static void add_run(wk_str *b, const wk_parts *p, const wk_part_row *r) {
   const wk_part *x = &p->parts.data[r->part];
   size_t n_in = x->module->main->inputs.n;
   wk_str_printf(b, "part %s on %s: %" PRId64 " operator%s, %" PRId64 " MACs, %" PRId64
-                   " bytes in and out", x->name, target_name(p, x->target), x->nodes,
+                   " bytes in and out", x->name, name_of(p, x->target).s, x->nodes,
                 x->nodes == 1 ? "" : "s", x->macs, x->edge_bytes);
   for (size_t k = 0; k < r->tensors.n; k++) {
     wk_str_printf(b, "%s", k == n_in ? "\n    out" : k == 0 ? "\n    in " : ",");
@@ -70,8 +70,8 @@ static void add_reasons(wk_str *b, const wk_parts *p) {
   }
   for (uint32_t k = 0; k < n; k++) {
     const wk_part_reason *r = first[k];
-    wk_str_printf(b, "  %s on %s, not %s: %s\n    %s", r->op, target_name(p, r->target),
-                  target_name(p, r->refused), r->reason, r->node);
+    wk_str_printf(b, "  %s on %s, not %s: %s\n    %s", r->op, name_of(p, r->target).s,
+                  name_of(p, r->refused).s, r->reason, r->node);
     if (count[k] > 1)
       wk_str_printf(b, " and %u other%s", (unsigned)count[k] - 1, count[k] == 2 ? "" : "s");
     wk_str_add(b, "\n");

@@ -67,7 +67,7 @@ static wk_status part_passes(pipeline *l) {
     wk_instance *const own[] = {l->o->targets->list[part->target]};
     pass_run x = {l, part, WK_ON_PARTS};
     l->stopped = false; /* each part as far as the others */
-    WK_TRY(run_passes(part->module, WK_STAGE_PRIMITIVE, &(wk_targets){own, 1, false}, &x));
+    WK_TRY(run_passes(part->module, WK_STAGE_PRIMITIVE, &(wk_targets){.list = own, .n = 1}, &x));
     stops |= l->stopped;
   }
   l->stopped = stops;
@@ -155,6 +155,7 @@ static bool any_claims(void *ctx, const wk_graph *g, const wk_node *n) {
 static wk_status step_lower(pipeline *l, wk_part *part, int64_t *changes) {
   (void)part;
   (void)changes;
+  WK_TRY(wk_targets_check_pins(l->o->targets, l->m));
   return wk_lower_nodes(l->m, any_claims, (void *)(uintptr_t)l->o->targets);
 }
 
@@ -173,7 +174,7 @@ static wk_status step_partition(pipeline *l, wk_part *part, int64_t *changes) {
 
 static wk_status step_expand(pipeline *l, wk_part *part, int64_t *changes) {
   wk_instance *const own[] = {l->o->targets->list[part->target]};
-  wk_targets t = {own, 1, false};
+  wk_targets t = {.list = own, .n = 1};
   (void)changes;
   return l->o->targets->n > 1 ? wk_lower_nodes(part->module, any_claims, &t) : NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/pipeline/targets.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,6 +108,58 @@ static wk_status open_all(opening *o, char *text) {
   return has_host || o->a->no_host ? NULL : open_target(o, wk_target_host(), NULL);
 }
 
+/* ---- operators that are put somewhere -------------------------------------------------------- */
+
+/* "accel" or "accel:tiny", if that is one of them. */
+static wk_status find_instance(const wk_targets *t, const char *pin, const char *name,
+                               uint32_t *out) {
+  size_t found = 0, length = strcspn(name, ":");
+  for (size_t i = 0; i < t->n; i++) {
+    const wk_instance *x = t->list[i];
+    if (strlen(x->target->name) != length || strncmp(x->target->name, name, length) != 0) continue;
+    if (name[length] && (!x->spec || strcmp(x->spec, &name[length + 1]) != 0)) continue;
+    *out = (uint32_t)i;
+    found++;
+  }
+  if (found > 1)
+    return wk_error(WK_USAGE, "--place %s: there are several targets %s; say which machine", pin,
+                    name);
+  return found ? NULL : wk_error(WK_USAGE, "--place %s: --target does not list %s", pin, name);
+}
+
+static wk_status add_pins(const wk_strings *place, wk_targets *t) {
+  wk_target_pin *pins = wk_xcalloc(place->n, sizeof *pins);
+  t->pins = pins;
+  for (size_t i = 0; i < place->n; i++) {
+    const char *text = place->data[i], *equals = strrchr(text, '=');
+    if (!equals || equals == text || !equals[1])
+      return wk_error(WK_USAGE, "--place %s: PATTERN=TARGET is expected: 'layer1.*=accel'", text);
+    WK_TRY(find_instance(t, text, equals + 1, &pins[i].target));
+    char *pattern = wk_xstrdup(text);
+    pattern[equals - text] = '\0';
+    pins[i].pattern = pattern;
+    t->n_pins = i + 1;
+  }
+  return NULL;
+}
+
+static bool fits_any(const wk_target_pin *pin, const wk_module *m) {
+  for (size_t k = 0; k < m->graphs.n; k++)
+    for (size_t i = 0; i < m->graphs.data[k]->nodes.n; i++) {
+      const wk_node *n = &m->graphs.data[k]->nodes.data[i];
+      if (!n->dead && n->name && !fnmatch(pin->pattern, n->name, 0)) return true;
+    }
+  return false;
+}
+
+wk_status wk_targets_check_pins(const wk_targets *t, const wk_module *m) {
+  for (size_t i = 0; i < t->n_pins; i++)
+    if (!fits_any(&t->pins[i], m))
+      return wk_error(WK_USAGE, "--place: no operator is called '%s'; --emit graph shows their "
+                                "names", t->pins[i].pattern);
+  return NULL;
+}
+
 wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) {
   char *text = a->target ? wk_xstrdup(a->target) : NULL;
   size_t most = 2;
@@ -114,13 +167,17 @@ wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) {
   opening o = {.a = a, .list = wk_xcalloc(most, sizeof(wk_instance *))};
   wk_status s = open_all(&o, text);
   free(text);
-  *out = (wk_targets){o.list, o.n,
-                      o.n && o.list[o.n - 1] && o.list[o.n - 1]->target == wk_target_host()};
+  *out = (wk_targets){.list = o.list, .n = o.n,
+                      .has_host = o.n && o.list[o.n - 1] &&
+                                  o.list[o.n - 1]->target == wk_target_host()};
+  if (!s) s = add_pins(&a->place, out);
   return s ? s : wk_settings_apply(&a->settings, out);
 }
 
 void wk_targets_close(wk_targets *t) {
   for (size_t i = 0; i < t->n; i++) t->list[i]->target->close(t->list[i]);
+  for (size_t i = 0; i < t->n_pins; i++) free((void *)(uintptr_t)t->pins[i].pattern);
+  free((void *)(uintptr_t)t->pins);
   free((void *)(uintptr_t)t->list);
   *t = (wk_targets){0};
 }

@@ -10,6 +10,7 @@ typedef struct {
   const char *target; /* NULL: the host alone */
   const char *cpu;    /* short for cpu:NAME */
   bool no_host;
+  wk_strings place; /* PATTERN=TARGET */
   wk_option_pairs settings; /* those that are not here are as the targets have them */
   wk_strings plugins;
 } wk_target_args;
@@ -34,6 +35,9 @@ typedef struct {
    "for cpu:NAME", .kind = WK_OPTION_STRING, .offset = offsetof(type, member.cpu)},                \
   {"no-host", 0, NULL, "refuse what the targets cannot run instead of leaving it to the host",     \
    .kind = WK_OPTION_FLAG, .offset = offsetof(type, member.no_host)},                              \
+  {"place", 0, "PATTERN=TARGET", "operators with such names (*, ?, [a-z] as in the shell) are "     \
+   "for this one of the targets, and for no other", .kind = WK_OPTION_LIST,                        \
+   .offset = offsetof(type, member.place)},                                                        \
   {.kind = WK_OPTION_ROWS, .offset = offsetof(type, member.settings), .rows = wk_setting_row},     \
   WK_PLUGIN_ROW(type, member.plugins)
 
@@ -51,6 +55,8 @@ const wk_target *wk_target_host(void);
  * not. Free with wk_targets_close also after an error. */
 wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) WK_MUST_CHECK;
 void wk_targets_close(wk_targets *t);
+/* WK_USAGE: a pattern of --place fits no operator of the module. */
+wk_status wk_targets_check_pins(const wk_targets *t, const wk_module *m) WK_MUST_CHECK;
 /* WK_UNSUPPORTED unless the code of all of them runs on this machine; a: what they were opened
  * with. */
 wk_status wk_targets_check_here(const wk_targets *t, const wk_target_args *a) WK_MUST_CHECK;

@@ -1,8 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Who has a node: the one answer that fusion and the partition go by. */
+#include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "compiler/target/target.h"
+
+uint32_t wk_targets_pinned(const wk_targets *all, const wk_node *n) {
+  for (size_t i = all->n_pins; i-- > 0;)
+    if (n->name && !fnmatch(all->pins[i].pattern, n->name, 0)) return all->pins[i].target;
+  return WK_NONE;
+}
+
+wk_instance_name wk_targets_name(const wk_targets *all, uint32_t i) {
+  const wk_instance *t = all->list[i];
+  wk_instance_name x;
+  size_t kind = 0;
+  for (size_t k = 0; k < all->n; k++) kind += all->list[k]->target == t->target;
+  bool is_named = kind > 1 && t->spec;
+  snprintf(x.s, sizeof x.s, "%s%s%s", t->target->name, is_named ? ":" : "",
+           is_named ? t->spec : "");
+  return x;
+}
 
 /* An operator that stayed whole because some target claimed it; lowering expands it for others. */
 static bool is_whole(const wk_node *n) {
@@ -30,6 +49,11 @@ bool wk_targets_takes(const wk_targets *all, uint32_t target, const wk_graph *g,
   } item;
   WK_VEC(item) todo = {0};
   bool fine = true;
+  uint32_t pinned = wk_targets_pinned(all, n);
+  if (pinned != WK_NONE && pinned != target) {
+    *reason = wk_arena_printf(a, "--place has it on %s", wk_targets_name(all, pinned).s);
+    return false;
+  }
   wk_vec_push(&todo, ((item){g, n}));
   for (size_t at = 0; at < todo.n && fine; at++) {
     item x = todo.data[at];

@@ -190,15 +190,29 @@ struct wk_target {
                        wk_emit_result *result);
 };
 
+/* Operators that the user has put somewhere. */
+typedef struct {
+  const char *pattern; /* of their names, as the shell has it: "layer1.*" */
+  uint32_t target;     /* position among the instances */
+} wk_target_pin;
+
 /* Instances in order of preference. */
 typedef struct {
   wk_instance *const *list;
   size_t n;
   bool has_host; /* the last one is: it has code for every primitive */
+  const wk_target_pin *pins; /* the last that fits counts */
+  size_t n_pins;
 } wk_targets;
 
-/* The target could have node n, with everything inside it; else *reason, static or in the arena,
- * says why not. */
+/* What messages call an instance: "accel", or "accel:tiny" where there are several of the kind. */
+typedef struct { char s[128]; } wk_instance_name;
+wk_instance_name wk_targets_name(const wk_targets *all, uint32_t i);
+/* Where the user has put a node; WK_NONE: nowhere in particular. */
+uint32_t wk_targets_pinned(const wk_targets *all, const wk_node *n);
+
+/* The target could have node n, with everything inside it, and the user has not put it somewhere
+ * else; else *reason, static or in the arena, says why not. */
 bool wk_targets_takes(const wk_targets *all, uint32_t target, const wk_graph *g, const wk_node *n,
                       wk_arena *a, const char **reason);
 /* Position of the first target that could; all->n: none. */

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# --place: operators that are put on a target; several machines of one kind.
+tests=$(realpath "$(dirname "$0")/..")
+source "$(dirname "$0")/lib.bash" "$@"
+model=$tests/nets/int8/cnn_qdq/model.onnx
+
+# same TARGET ARGUMENT...: the results are those of the accelerator alone.
+"$wick" run "$model" --target accel --output-dir alone >/dev/null 2>&1
+same() {
+  check "$*" "$wick" run "$model" --target "$@" --output-dir got
+  check "$*: the same results" cmp got/*.npy alone/*.npy
+  rm -rf got
+}
+same accel:base,accel:tiny
+same accel:base,accel:tiny --place 'Conv_1*=accel:tiny'
+same accel:base,accel:tiny --place '*=accel:tiny' --place 'Conv_1*=accel:base' --place 'image*=cpu' \
+  --place 'v47*=cpu'
+same accel --place 'Conv_2*=cpu' --place 'Conv_26*=accel'
+
+parts=(compile "$model" --print-parts -o none.wick --target)
+gives 'parts name the machine' '^row [0-9]+: part [0-9]+ on accel:tiny: ' \
+  "$wick" "${parts[@]}" accel:base,accel:tiny --place 'Conv_1*=accel:tiny'
+gives 'so do the totals' '^on accel:tiny +2 parts, ' \
+  "$wick" "${parts[@]}" accel:base,accel:tiny --place 'Conv_1*=accel:tiny'
+gives 'one machine has no name' '^on accel +1 part, ' "$wick" "${parts[@]}" accel
+gives 'the reason' 'conv on cpu, not accel: --place has it on cpu' \
+  "$wick" "${parts[@]}" accel --place 'Conv_2*=cpu'
+gives 'the package records it' 'target=accel --place=Conv_2\*=cpu' bash -c \
+  "'$wick' compile '$model' --target accel --place 'Conv_2*=cpu' -q -o x.wick && '$wick' inspect x.wick"
+
+refuses 'what the target cannot' 4 'image_QuantizeLinear: target accel: map: an operand is f32' \
+  "$wick" "${parts[@]}" accel --place 'image*=accel'
+refuses 'no such operator' 2 "^wick: .*--place: no operator is called 'Cnv\*'; --emit graph shows" \
+  "$wick" "${parts[@]}" accel --place 'Cnv*=accel'
+refuses 'no such target' 2 '^wick: --place Conv\*=opencl: --target does not list opencl$' \
+  "$wick" "${parts[@]}" accel --place 'Conv*=opencl'
+refuses 'no target' 2 "^wick: --place Conv\*: PATTERN=TARGET is expected: 'layer1.\*=accel'\$" \
+  "$wick" "${parts[@]}" accel --place 'Conv*'
+refuses 'which of them' 2 '^wick: --place C\*=accel: there are several targets accel; say which' \
+  "$wick" "${parts[@]}" accel:base,accel:tiny --place 'C*=accel'
+refuses 'twice' 2 '^wick: --target: accel:base stands there twice$' \
+  "$wick" "${parts[@]}" accel:base,accel:base
+finish
