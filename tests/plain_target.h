@@ -20,6 +20,6 @@ static const wk_target plain_target = {.name = "plain", .supports = plain_suppor
                                        .wish = plain_wish};
 static wk_instance plain_instance = {.target = &plain_target, .is_here = true};
 static wk_instance *const plain_list[] = {&plain_instance};
-static const wk_targets plain_targets = {plain_list, 1, true};
+static const wk_targets plain_targets = {.list = plain_list, .n = 1, .has_host = true};
 
 #endif

@@ -35,7 +35,7 @@ typedef struct {
    "for cpu:NAME", .kind = WK_OPTION_STRING, .offset = offsetof(type, member.cpu)},                \
   {"no-host", 0, NULL, "refuse what the targets cannot run instead of leaving it to the host",     \
    .kind = WK_OPTION_FLAG, .offset = offsetof(type, member.no_host)},                              \
-  {"place", 0, "PATTERN=TARGET", "operators with such names (*, ?, [a-z] as in the shell) are "     \
+  {"place", 0, "PATTERN=TARGET", "operators with such names (*, ?, [a-z] as in the shell) are "    \
    "for this one of the targets, and for no other", .kind = WK_OPTION_LIST,                        \
    .offset = offsetof(type, member.place)},                                                        \
   {.kind = WK_OPTION_ROWS, .offset = offsetof(type, member.settings), .rows = wk_setting_row},     \

@@ -14,8 +14,8 @@ same() {
 }
 same accel:base,accel:tiny
 same accel:base,accel:tiny --place 'Conv_1*=accel:tiny'
-same accel:base,accel:tiny --place '*=accel:tiny' --place 'Conv_1*=accel:base' --place 'image*=cpu' \
-  --place 'v47*=cpu'
+same accel:base,accel:tiny --place '*=accel:tiny' --place 'Conv_1*=accel:base' \
+  --place 'image*=cpu' --place 'v47*=cpu'
 same accel --place 'Conv_2*=cpu' --place 'Conv_26*=accel'
 
 parts=(compile "$model" --print-parts -o none.wick --target)
@@ -26,8 +26,8 @@ gives 'so do the totals' '^on accel:tiny +2 parts, ' \
 gives 'one machine has no name' '^on accel +1 part, ' "$wick" "${parts[@]}" accel
 gives 'the reason' 'conv on cpu, not accel: --place has it on cpu' \
   "$wick" "${parts[@]}" accel --place 'Conv_2*=cpu'
-gives 'the package records it' 'target=accel --place=Conv_2\*=cpu' bash -c \
-  "'$wick' compile '$model' --target accel --place 'Conv_2*=cpu' -q -o x.wick && '$wick' inspect x.wick"
+check 'compile' "$wick" compile "$model" --target accel --place 'Conv_2*=cpu' -q -o x.wick
+gives 'the package records it' 'target=accel --place=Conv_2\*=cpu' "$wick" inspect x.wick
 
 refuses 'what the target cannot' 4 'image_QuantizeLinear: target accel: map: an operand is f32' \
   "$wick" "${parts[@]}" accel --place 'image*=accel'

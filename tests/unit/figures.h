@@ -182,7 +182,7 @@ static inline void cuts(record *r, const wk_module *m) {
   wk_instance dear = {.target = &maps, .is_here = true};
   wk_instance *const list[] = {&dear, &dear_instance};
   cut(r, m, &maps_targets, "cut");
-  cut(r, m, &(wk_targets){list, 2, true}, "cut, at a price");
+  cut(r, m, &(wk_targets){.list = list, .n = 2, .has_host = true}, "cut, at a price");
 }
 
 static inline void in_c(record *r, const wk_program *p) {

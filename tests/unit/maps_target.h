@@ -22,7 +22,7 @@ static const wk_target maps_target = {.name = "maps", .supports = supports_maps,
 static wk_instance maps_instance = {.target = &maps_target, .is_here = true};
 static wk_instance dear_instance = {.target = &maps_host, .is_here = true};
 static wk_instance *const maps_list[] = {&maps_instance, &dear_instance};
-static const wk_targets maps_targets = {maps_list, 2, true};
+static const wk_targets maps_targets = {.list = maps_list, .n = 2, .has_host = true};
 
 static inline wk_module *lowered(const char *graphs) {
   wk_module *m;

@@ -85,7 +85,7 @@ static wk_status compile(const char *graph, bool names_none, bool has_host, cons
                          outcome *out) {
   narrow t = {{&narrow_target, NULL, true}, 1, names_none, &out->asked};
   wk_instance *const list[] = {&t.base, &plain_instance};
-  const wk_targets targets = {list, has_host ? 2 : 1, has_host};
+  const wk_targets targets = {.list = list, .n = has_host ? 2 : 1, .has_host = has_host};
   const wk_pipeline_options o = {.targets = &targets, .stop_after = stop_after};
   wk_pipeline_report report;
   wk_parts *p;

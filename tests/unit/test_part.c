@@ -370,7 +370,7 @@ static void check_graph(wk_module *m, const wk_tensor *in, uint64_t seed, tally 
   picky b = {{&second, NULL, true}, seed + 1, 50};
   wk_instance host = {.target = &dear_host, .is_here = true};
   wk_instance *const list[] = {&a.base, &b.base, &host};
-  wk_targets t = {seed % 2 ? list : list + 1, seed % 2 ? 3 : 2, true};
+  wk_targets t = {.list = seed % 2 ? list : list + 1, .n = seed % 2 ? 3 : 2, .has_host = true};
   size_t n_out = m->main->outputs.n;
   assert_null(wk_lower_nodes(m, NULL, NULL));
   assert_null(wk_passes_run(m, WK_STAGE_PRIMITIVE, &t, NULL, NULL));
@@ -492,7 +492,7 @@ static void test_impossible_layout(void **state) {
   wk_instance *const list[] = {&instance, &dear_instance};
   wk_module *m = lowered("graph @main(%x: f32[8]) {\n%y = relu(%x) : f32[8]\noutput %y\n}\n");
   wk_parts *p;
-  wk_status s = wk_partition(m, &(wk_targets){list, 2, true}, NULL, &p);
+  wk_status s = wk_partition(m, &(wk_targets){.list = list, .n = 2, .has_host = true}, NULL, &p);
   assert_non_null(s);
   assert_non_null(strstr(s->message, "target spoiled wishes an edge layout that is none"));
   wk_status_free(s);
@@ -520,7 +520,7 @@ static size_t maps_that_stay(wk_target_cost cost, const char **why, wk_str *text
   wk_module *m = lowered(two_islands);
   wk_parts *p;
   size_t stay = 0, moved = 0;
-  assert_null(wk_partition(m, &(wk_targets){list, 2, true}, NULL, &p));
+  assert_null(wk_partition(m, &(wk_targets){.list = list, .n = 2, .has_host = true}, NULL, &p));
   for (size_t i = 0; i < p->of.n; i++)
     stay += p->of.data[i] != WK_NONE && p->parts.data[p->of.data[i]].target == 0;
   for (size_t i = 0; i < p->reasons.n; i++) {
@@ -625,7 +625,8 @@ static uint32_t converts_product(double writer, double reader, double host_byte,
   wk_parts *p = NULL;
   size_t count = 0;
   uint32_t who = WK_NONE;
-  wk_status s = wk_partition(m, &(wk_targets){list, has_host ? 3 : 2, has_host}, NULL, &p);
+  wk_status s = wk_partition(m, &(wk_targets){.list = list, .n = has_host ? 3 : 2,
+                                              .has_host = has_host}, NULL, &p);
   for (size_t i = 0; !s && i < p->rows.n; i++) {
     const wk_part_row *row = &p->rows.data[i];
     if (!is_conversion(p, i) || strcmp(p->tensors.data[row->tensors.data[0]].name, "y")) continue;

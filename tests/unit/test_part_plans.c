@@ -22,7 +22,7 @@ static const wk_target moves_target = {.name = "moves", .supports = supports_mov
                                        .wish = plain_wish};
 static wk_instance moves_instance = {.target = &moves_target, .is_here = true};
 static wk_instance *const moves_list[] = {&moves_instance, &dear_instance};
-static const wk_targets moves_targets = {moves_list, 2, true};
+static const wk_targets moves_targets = {.list = moves_list, .n = 2, .has_host = true};
 
 /* One takes maps, and wishes what has two axes transposed, in blocks of 2 where it is large. */
 static bool turned_edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is_output,
@@ -39,7 +39,7 @@ static const wk_target turned_target = {.name = "turned", .supports = supports_m
                                         .wish = plain_wish, .edge = turned_edge};
 static wk_instance turned_instance = {.target = &turned_target, .is_here = true};
 static wk_instance *const turned_list[] = {&turned_instance, &dear_instance};
-static const wk_targets turned_targets = {turned_list, 2, true};
+static const wk_targets turned_targets = {.list = turned_list, .n = 2, .has_host = true};
 
 static const struct {
   const wk_targets *targets;

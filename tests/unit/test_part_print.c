@@ -94,7 +94,7 @@ static void test_printed(void **state) {
 static void test_one_target(void **state) {
   (void)state;
   static wk_instance *const list[] = {&dear_instance};
-  static const wk_targets alone = {list, 1, true};
+  static const wk_targets alone = {.list = list, .n = 1, .has_host = true};
   wk_module *m = lowered("graph @main(%x: f32[2,3]) {\n%y = cum_sum(%x) {axis=1}\noutput %y\n}\n");
   wk_parts *p;
   wk_arena *a = wk_arena_new();
@@ -129,7 +129,7 @@ static void test_too_small(void **state) {
     wk_instance first = {.target = &small, .is_here = true}, last = {.target = &slow,
                                                                       .is_here = true};
     wk_instance *const list[] = {&first, &last};
-    const wk_targets both = {list, 2, true};
+    const wk_targets both = {.list = list, .n = 2, .has_host = true};
     wk_module *m = lowered("graph @main(%x: f32[2,3]) {\n%y = relu(%x)\noutput %y\n}\n");
     wk_parts *p;
     wk_str text = {0};

@@ -100,7 +100,7 @@ static void owners(void **state) {
     for (int k = 0; k < 3; k++)
       t[k] = (picky){{k ? &plain : &claiming, NULL, true}, cases[i].supports[k], cases[i].claims};
     wk_instance *const list[] = {&t[0].base, &t[1].base, &t[2].base};
-    const wk_targets all = {list, 3, cases[i].has_host};
+    const wk_targets all = {.list = list, .n = 3, .has_host = cases[i].has_host};
     const wk_node *n = &m->main->nodes.data[m->main->nodes.n - 1];
     uint32_t owner = wk_targets_owner(&all, m->main, n, a);
     if (owner != cases[i].owner) differ++, print_message("%zu: owner %u\n", i, (unsigned)owner);
@@ -127,7 +127,7 @@ static void no_reason(void **state) {
                               "%y = cum_sum(%x) {axis=0}\noutput %y\n}\n}\n", "case", &m));
   picky t = {{&silent, NULL, true}, " map ", ""};
   wk_instance *const list[] = {&t.base};
-  const wk_targets all = {list, 1, false};
+  const wk_targets all = {.list = list, .n = 1};
   const char *why = "";
   assert_false(wk_targets_takes(&all, 0, m->main, &m->main->nodes.data[0], a, &why));
   assert_string_equal(why, "no reason given");
