@@ -93,7 +93,8 @@ static void add_parts(wk_table *t, const wk_compiled *bound) {
     }
     wk_table_row(t, "on %s\t%lld part%s, %lld operator%s, %s multiply-accumulates",
                  wk_targets_name(p->targets, (uint32_t)k).s, (long long)parts,
-                 parts == 1 ? "" : "s", (long long)nodes, nodes == 1 ? "" : "s", wk_text_count(macs).s);
+                 parts == 1 ? "" : "s", (long long)nodes, nodes == 1 ? "" : "s",
+                 wk_text_count(macs).s);
   }
   wk_table_row(t, "edges\t%s between parts%s", wk_bytes_text((uint64_t)p->edge_bytes).s,
                p->reasons.n ? " (--print-parts lists them)" : "");

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Schedules for machines by chance, and nets by chance, are executed: every command may start as
+ * soon as its waits let it, reads and writes when it starts or only when it retires, and those of
+ * all queues are mixed by chance. What leaves must be what the net says, whatever the plan, the
+ * mode and what is left out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/stream/search.h"
+
+enum { OPS = 10, TENSORS = 2 + OPS, CELL = 8, MEMORY = 1 << 16, MOST = 1 << 14 };
+
+typedef struct {
+  int32_t at;
+  int64_t row, rows, plane, pitch;
+} picture;
+
+typedef struct {
+  bool moves, stores, copies;
+  int op, tensor; /* computes; moves */
+  picture out, in[WK_SCHED_OPERANDS];
+  int32_t consts;
+  int64_t y0, y1, c0, c1, piece; /* consts are those of this piece and those behind it */
+  int64_t dram, n0, n1, s1, spm, chunk, pitch;
+} command;
+enum { OUT, IN, CONSTS = IN + WK_SCHED_OPERANDS, SPM, FIELDS };
+
+/* ---- numbers by chance ----------------------------------------------------------------------- */
+
+typedef struct {
+  wk_sched_machine machine;
+  wk_sched_net net;
+  wk_sched_tensor tensors[TENSORS + OPS];
+  wk_sched_op ops[OPS];
+  const char *layers[OPS];
+  wk_rng rng;
+} made;
+
+static int64_t draw(made *x, int64_t low, int64_t high) { return wk_rng_range(&x->rng, low, high); }
+
+static uint64_t mix(uint64_t a, uint64_t b) {
+  a = (a ^ b) * UINT64_C(0x9e3779b97f4a7c15);
+  return a ^ a >> 29;
+}
+
+static uint64_t constant(int op, int64_t piece) { return mix((uint64_t)op + 77, (uint64_t)piece); }
+static uint64_t input(int tensor, int64_t plane, int64_t row) {
+  return mix(mix((uint64_t)tensor + 5, (uint64_t)plane), (uint64_t)row);
+}
+
+/* ---- the machine's functions ----------------------------------------------------------------- */
+
+static picture picture_of(const wk_sched_place *p) {
+  return (picture){.row = p->row, .rows = p->rows, .plane = p->plane, .pitch = p->pitch};
+}
+
+static wk_sched_step *transfer(wk_sched_building *b, const wk_sched_transfer *t) {
+  command c = {.moves = true, .stores = t->stores, .tensor = t->tensor, .dram = t->dram,
+               .n0 = t->n0, .n1 = t->n1, .s1 = t->s1, .chunk = t->chunk, .pitch = t->pitch};
+  return wk_sched_step_add(b->steps, t->queue, t->layer + 1, &c);
+}
+
+static int engine_of(const wk_sched_net *net, int op) {
+  return wk_sched_in(net->machine->queues.computes, 1) ? op % 2 : 0;
+}
+
+static void compute(const wk_sched_work *w) {
+  const wk_sched_net *net = w->b->net;
+  const wk_sched_op *op = &net->ops[w->op];
+  command c = {.op = w->op, .out = picture_of(&w->out), .y0 = w->y0, .y1 = w->y1};
+  c.piece = (int64_t)w->piece;
+  c.c0 = op->by_pieces ? op->plane + c.piece : op->out.planes[0];
+  c.c1 = op->by_pieces ? op->plane + (int64_t)w->end : op->out.planes[1];
+  for (int k = 0; k < WK_SCHED_OPERANDS; k++) c.in[k] = picture_of(&w->in[k]);
+  wk_sched_step *s = wk_sched_step_add(w->b->steps, engine_of(net, w->op), op->layer + 1, &c);
+  int64_t rows[2];
+  for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
+    const wk_sched_view *v = &op->in[k];
+    if (v->tensor < 0) continue;
+    wk_sched_needed_rows(&net->tensors[v->tensor], v, w->y0, w->y1, rows);
+    wk_sched_touch_rows(s, &w->in[k], IN + k, false, v->planes, rows);
+  }
+  if (w->consts >= 0)
+    wk_sched_touch(s, &(wk_sched_access){.buffer = w->consts, .field = CONSTS, .n0 = 1, .n1 = 1,
+                                         .run = op->const_bytes *
+                                                (int64_t)(op->by_pieces ? w->end - w->piece : 1)});
+  wk_sched_rows_of(&net->tensors[op->out.tensor], &op->out, w->y0, w->y1, rows);
+  wk_sched_touch_rows(s, &w->out, OUT, true, (int64_t[]){c.c0, c.c1}, rows);
+}
+
+static void carry(wk_sched_building *b, uint32_t layer, int tensor, const int64_t planes[2],
+                  int64_t r0, int64_t r1, const wk_sched_place *from, const wk_sched_place *to) {
+  command c = {.copies = true, .tensor = tensor, .out = picture_of(to), .in = {picture_of(from)},
+               .y0 = r0, .y1 = r1, .c0 = planes[0], .c1 = planes[1]};
+  wk_sched_step *s = wk_sched_step_add(b->steps, 0, layer + 1, &c);
+  const int64_t rows[2] = {r0, r1};
+  wk_sched_touch_rows(s, from, IN, false, planes, rows);
+  wk_sched_touch_rows(s, to, OUT, true, planes, rows);
+}
+
+static int64_t cycles(const wk_sched_net *net, const void *of) {
+  const command *c = of;
+  (void)net;
+  return 3 + (c->y1 - c->y0) * (c->c1 - c->c0) * 2;
+}
+
+static void make_machine(made *x) {
+  static const char *const names[] = {"a", "b", "l", "m", "s"};
+  bool two = draw(x, 0, 1);
+  unsigned computes = two ? 3 : 1;
+  int loads = (int)draw(x, 1, 2), first = two ? 2 : 1;
+  int64_t unit = (int64_t)8 << draw(x, 0, 2);
+  x->machine = (wk_sched_machine){
+      .name = "m", .queues = {first + loads + 1, names, computes, 1u << (first + loads),
+                              (unsigned)draw(x, 0, 15) & computes},
+      .units = {"a", "b"}, .load_queue = first, .const_queue = first + loads - 1,
+      .store_queue = first + loads, .scratchpad = unit * draw(x, 20, 400),
+      .most_scratchpad = 1 << 20, .align = unit, .memory_align = 8, .bytes_num = draw(x, 1, 16),
+      .bytes_den = draw(x, 1, 3), .most_run = draw(x, 64, 2000), .most_runs = draw(x, 1, 9),
+      .most_consts = draw(x, 8, 100), .most_result = draw(x, 1, 500),
+      .pieces_together = (int)draw(x, 0, 3), .most_commands = 1 << 20,
+      .command_bytes = sizeof(command), .spm_field = SPM, .model = &wk_sched_rates,
+      .latency = draw(x, 0, 60), .write_latency = draw(x, 0, 60), .cycles = cycles,
+      .transfer = transfer, .compute = compute, .carry = carry};
+}
+
+/* ---- nets ------------------------------------------------------------------------------------ */
+
+static int add_tensor(made *x, wk_sched_home home, int64_t planes, int64_t rows, int64_t row) {
+  wk_sched_tensor *t = &x->tensors[x->net.n_tensors];
+  *t = (wk_sched_tensor){.bytes = planes * rows * row, .planes = planes, .rows = rows, .row = row,
+                         .home = home};
+  return (int)x->net.n_tensors++;
+}
+
+static wk_sched_view view_of(const made *x, int tensor) {
+  const wk_sched_tensor *t = &x->tensors[tensor];
+  return (wk_sched_view){.tensor = tensor, .planes = {0, t->planes}, .rows = t->rows, .step = 1};
+}
+
+/* Reads all rows of the tensor, or a window of them; the rows of the result. */
+static int64_t make_operand(made *x, int tensor, wk_sched_view *v) {
+  *v = view_of(x, tensor);
+  if (!draw(x, 0, 5)) {
+    v->is_whole = true;
+    return draw(x, 1, 6);
+  }
+  v->stride = draw(x, 1, 2), v->span = draw(x, 1, 4), v->pad = draw(x, 0, v->span - 1);
+  v->has_window = true;
+  int64_t rows = (v->rows + 2 * v->pad - v->span) / v->stride + 1;
+  return rows < 1 ? v->is_whole = true, v->has_window = false, 1 : rows;
+}
+
+static void add_consts(made *x, wk_sched_op *op) {
+  op->pieces = (size_t)x->tensors[op->out.tensor].planes;
+  op->const_bytes = CELL * draw(x, 1, 3);
+  op->by_pieces = true, op->plane = 0;
+  int64_t bytes = op->const_bytes * (int64_t)op->pieces;
+  op->consts = add_tensor(x, WK_SCHED_CONST, 1, 1, bytes);
+}
+
+/* The second half of a result has an operator of its own. */
+static void share_result(made *x, wk_sched_op *op) {
+  wk_sched_op *other = &x->ops[x->net.n_ops];
+  int64_t half = x->tensors[op->out.tensor].planes / 2;
+  *other = *op;
+  other->layer = (uint32_t)x->net.n_ops++;
+  op->out.planes[1] = other->out.planes[0] = half;
+}
+
+static void add_op(made *x) {
+  wk_sched_op *op = &x->ops[x->net.n_ops];
+  *op = (wk_sched_op){.name = "o", .kind = "k", .layer = (uint32_t)x->net.n_ops, .pieces = 1,
+                      .consts = -1, .plane = -1, .in = {{.tensor = -1}, {.tensor = -1}}};
+  x->net.n_ops++;
+  int from;
+  do from = (int)draw(x, 0, (int64_t)x->net.n_tensors - 1);
+  while (x->tensors[from].home == WK_SCHED_CONST);
+  int64_t rows = make_operand(x, from, &op->in[0]);
+  for (int other = from; other-- > 0 && draw(x, 0, 2);) /* a second one with as many rows */
+    if (x->tensors[other].home != WK_SCHED_CONST && x->tensors[other].rows == rows) {
+      op->in[1] = view_of(x, other);
+      break;
+    }
+  int out = add_tensor(x, draw(x, 0, 3) ? WK_SCHED_WORK : WK_SCHED_IO, draw(x, 1, 4), rows,
+                       CELL * draw(x, 1, 4));
+  op->out = view_of(x, out);
+  if (draw(x, 0, 1)) add_consts(x, op);
+  else if (x->tensors[out].planes > 1 && x->net.n_ops < OPS && !draw(x, 0, 3)) share_result(x, op);
+}
+
+static void make_net(made *x, wk_arena *a) {
+  int64_t ops = draw(x, 1, OPS - 1);
+  x->net = (wk_sched_net){.machine = &x->machine, .arena = a, .tensors = x->tensors,
+                          .ops = x->ops, .layers = x->layers, .n_layers = OPS};
+  for (int i = 0; i < OPS; i++) x->layers[i] = "layer";
+  add_tensor(x, WK_SCHED_IO, draw(x, 1, 3), draw(x, 1, 14), CELL * draw(x, 1, 4));
+  add_tensor(x, WK_SCHED_IO, draw(x, 1, 3), draw(x, 1, 14), CELL * draw(x, 1, 4));
+  while ((int64_t)x->net.n_ops < ops) add_op(x);
+  for (size_t t = 0; t < x->net.n_tensors; t++) { /* what nobody reads leaves */
+    bool is_read = x->tensors[t].home == WK_SCHED_CONST;
+    for (size_t i = 0; i < x->net.n_ops; i++)
+      is_read |= x->ops[i].in[0].tensor == (int)t || x->ops[i].in[1].tensor == (int)t;
+    if (!is_read) x->tensors[t].home = WK_SCHED_IO;
+  }
+}
+
+/* ---- what the net says ----------------------------------------------------------------------- */
+
+/* The value of each row: read(context, operand, plane, row) says those of the operands. */
+typedef uint64_t reader(const void *context, int operand, int64_t plane, int64_t row);
+
+static uint64_t result(const made *x, int op, int64_t plane, int64_t y, uint64_t weight,
+                       reader *read, const void *context) {
+  const wk_sched_op *o = &x->ops[op];
+  uint64_t v = mix((uint64_t)op, (uint64_t)(plane * 1000 + y));
+  for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
+    int64_t rows[2];
+    if (o->in[k].tensor < 0) continue;
+    wk_sched_needed_rows(&x->tensors[o->in[k].tensor], &o->in[k], y, y + 1, rows);
+    for (int64_t p = o->in[k].planes[0]; p < o->in[k].planes[1]; p++)
+      for (int64_t r = rows[0]; r < rows[1]; r++) v = mix(v, read(context, k, p, r));
+  }
+  return mix(v, weight);
+}
+
+typedef struct {
+  const made *x;
+  int op;
+  uint64_t *const *values;
+} net_reader;
+
+static uint64_t read_net(const void *context, int operand, int64_t plane, int64_t row) {
+  const net_reader *r = context;
+  int t = r->x->ops[r->op].in[operand].tensor;
+  return r->values[t][plane * r->x->tensors[t].rows + row];
+}
+
+static void evaluate(const made *x, uint64_t **values) {
+  for (size_t t = 0; t < x->net.n_tensors; t++) {
+    const wk_sched_tensor *y = &x->tensors[t];
+    values[t] = wk_xcalloc((size_t)(y->planes * y->rows), sizeof **values);
+    for (int64_t i = 0; i < y->planes * y->rows; i++)
+      values[t][i] = input((int)t, i / y->rows, i % y->rows);
+  }
+  for (int i = 0; i < (int)x->net.n_ops; i++) {
+    const wk_sched_op *o = &x->ops[i];
+    const net_reader r = {x, i, values};
+    for (int64_t p = o->out.planes[0]; p < o->out.planes[1]; p++)
+      for (int64_t y = 0; y < o->out.rows; y++)
+        values[o->out.tensor][p * o->out.rows + y] =
+            result(x, i, p, y, o->consts < 0 ? 0 : constant(i, p), read_net, &r);
+  }
+}
+
+/* ---- what the machine does ------------------------------------------------------------------- */
+
+typedef struct {
+  made *x;
+  const wk_sched_made *m;
+  uint8_t *spm, *memory;
+  int64_t tensor_at[TENSORS + OPS];
+} running;
+
+/* Rows are their value, again and again. */
+static void put(uint8_t *to, uint64_t v, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += CELL) memcpy(to + i, &v, CELL);
+}
+
+static uint64_t get(const uint8_t *from) {
+  uint64_t v;
+  return memcpy(&v, from, CELL), v;
+}
+
+static uint8_t *row_of(const running *r, const picture *p, int64_t plane, int64_t row) {
+  int64_t at = p->at + ((plane - p->plane) * p->rows + row - p->row) * p->pitch;
+  assert_true(at >= 0 && at + p->pitch <= r->x->machine.scratchpad);
+  return r->spm + at;
+}
+
+typedef struct {
+  const running *r;
+  const command *c;
+} machine_reader;
+
+static uint64_t read_machine(const void *context, int operand, int64_t plane, int64_t row) {
+  const machine_reader *m = context;
+  return get(row_of(m->r, &m->c->in[operand], plane, row));
+}
+
+/* What the command writes, into a buffer of its own, and from there to where it belongs. */
+static void read_command(const running *r, const command *c, uint8_t *held) {
+  const machine_reader m = {r, c};
+  if (c->moves) {
+    for (int64_t i = 0; i < c->n0 * c->n1; i++) {
+      const uint8_t *far = r->memory + r->tensor_at[c->tensor] + c->dram + i / c->n0 * c->s1 +
+                           i % c->n0;
+      const uint8_t *near = r->spm + c->spm + i / c->chunk * c->pitch + i % c->chunk;
+      held[i] = *(c->stores ? near : far);
+    }
+    return;
+  }
+  uint64_t *to = (uint64_t *)(void *)held;
+  const wk_sched_op *o = &r->x->ops[c->op];
+  for (int64_t p = c->c0; p < c->c1; p++)
+    for (int64_t y = c->y0; y < c->y1; y++) {
+      int64_t at = c->consts + (o->by_pieces ? p - o->plane - c->piece : 0) * o->const_bytes;
+      uint64_t weight = c->copies || o->consts < 0 ? 0 : get(r->spm + at);
+      *to++ = c->copies ? get(row_of(r, &c->in[0], p, y))
+                        : result(r->x, c->op, p, y, weight, read_machine, &m);
+    }
+}
+
+static void write_command(const running *r, const command *c, const uint8_t *held) {
+  if (c->moves) {
+    for (int64_t i = 0; i < c->n0 * c->n1; i++) {
+      uint8_t *far = r->memory + r->tensor_at[c->tensor] + c->dram + i / c->n0 * c->s1 + i % c->n0;
+      uint8_t *near = r->spm + c->spm + i / c->chunk * c->pitch + i % c->chunk;
+      *(c->stores ? far : near) = held[i];
+    }
+    return;
+  }
+  const uint64_t *from = (const uint64_t *)(const void *)held;
+  for (int64_t p = c->c0; p < c->c1; p++)
+    for (int64_t y = c->y0; y < c->y1; y++) put(row_of(r, &c->out, p, y), *from++, c->out.pitch);
+}
+
+static void place_memory(running *r) {
+  int64_t end = r->m->schedule.work_bytes;
+  for (size_t t = 0; t < r->x->net.n_tensors; t++) {
+    const wk_sched_tensor *y = &r->x->tensors[t];
+    r->tensor_at[t] = y->home == WK_SCHED_WORK ? y->at : end;
+    if (y->home == WK_SCHED_WORK) continue;
+    for (int64_t i = 0; i < y->planes * y->rows; i++)
+      put(r->memory + end + i * y->row, input((int)t, i / y->rows, i % y->rows), y->row);
+    for (int k = 0; k < (int)r->x->net.n_ops; k++) {
+      const wk_sched_op *o = &r->x->ops[k];
+      for (size_t i = 0; o->consts == (int)t && i < o->pieces; i++)
+        put(r->memory + end + (int64_t)i * o->const_bytes, constant(k, (int64_t)i),
+            o->const_bytes);
+    }
+    end += y->bytes;
+    assert_true(end <= MEMORY);
+  }
+}
+
+static command command_of(const running *r, uint32_t number) {
+  const wk_sched_step *s = &r->m->steps.list.data[number];
+  command c = *(const command *)wk_sched_command(&r->m->steps, number);
+  for (int k = 0; k < s->n_access; k++) {
+    const wk_sched_access *a = &s->access[k];
+    int64_t at = r->m->steps.buffers.data[a->buffer].at + a->at;
+    if (a->field == OUT) c.out.at = (int32_t)at;
+    else if (a->field == CONSTS) c.consts = (int32_t)at;
+    else if (a->field == SPM) c.spm = at;
+    else c.in[a->field - IN].at = (int32_t)at;
+  }
+  return c;
+}
+
+/* Of a queue. */
+typedef struct {
+  uint32_t *steps, n, started, retired;
+  command now[4]; /* that have started: of the last ones */
+  bool reads_late[4], writes_late[4];
+  uint8_t held[4][MOST];
+} queue;
+
+static bool may_start(const running *r, const queue *all, int q) {
+  const queue *x = &all[q];
+  if (x->started == x->n || x->started - x->retired == 4) return false;
+  if (wk_sched_in(r->x->machine.queues.serial, q) && x->started > x->retired) return false;
+  const uint32_t *waits = r->m->schedule.waits[x->steps[x->started]];
+  for (int k = 0; k < r->x->machine.queues.n; k++)
+    if (waits[k] > all[k].retired) return false;
+  return true;
+}
+
+static void start(running *r, queue *x) {
+  int at = (int)(x->started % 4);
+  x->now[at] = command_of(r, x->steps[x->started++]);
+  x->writes_late[at] = draw(r->x, 0, 1);
+  x->reads_late[at] = x->writes_late[at] && draw(r->x, 0, 1);
+  if (!x->reads_late[at]) read_command(r, &x->now[at], x->held[at]);
+  if (!x->writes_late[at]) write_command(r, &x->now[at], x->held[at]);
+}
+
+static void retire(running *r, queue *x) {
+  int at = (int)(x->retired++ % 4);
+  if (x->reads_late[at]) read_command(r, &x->now[at], x->held[at]);
+  if (x->writes_late[at]) write_command(r, &x->now[at], x->held[at]);
+}
+
+static void run(running *r) {
+  queue *all = wk_xcalloc(WK_SCHED_QUEUES, sizeof *all);
+  size_t n = r->m->steps.list.n, left = 2 * n;
+  for (int q = 0; q < r->x->machine.queues.n; q++) all[q].steps = wk_xcalloc(n, sizeof(uint32_t));
+  for (size_t i = 0; i < n; i++) {
+    uint32_t number = r->m->schedule.order[i];
+    queue *x = &all[r->m->steps.list.data[number].queue];
+    x->steps[x->n++] = number;
+  }
+  for (int idle = 0; left; idle++) {
+    int q = (int)draw(r->x, 0, r->x->machine.queues.n - 1);
+    assert_true(idle < 10000); /* they wait for each other */
+    if (draw(r->x, 0, 1) ? may_start(r, all, q) : false) start(r, &all[q]);
+    else if (all[q].started > all[q].retired) retire(r, &all[q]);
+    else continue;
+    left--, idle = 0;
+  }
+  for (int q = 0; q < r->x->machine.queues.n; q++) free(all[q].steps);
+  free(all);
+}
+
+static void compare(const running *r, uint64_t *const *values) {
+  for (size_t t = 0; t < r->x->net.n_tensors; t++) {
+    const wk_sched_tensor *y = &r->x->tensors[t];
+    for (int64_t i = 0; y->home == WK_SCHED_IO && i < y->planes * y->rows; i++)
+      assert_true(get(r->memory + r->tensor_at[t] + i * y->row) == values[t][i]);
+  }
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+typedef struct {
+  int fits, refused;
+} seen;
+
+static void one(uint64_t seed, seen *s) {
+  made *x = wk_xcalloc(1, sizeof *x);
+  wk_arena *a = wk_arena_new();
+  wk_sched_made m;
+  uint64_t *values[TENSORS + OPS];
+  x->rng = (wk_rng){seed};
+  make_machine(x);
+  make_net(x, a);
+  const wk_sched_options o = {.prefetch = (wk_sched_prefetch)draw(x, 0, WK_PREFETCH_COUNT - 1),
+                              .effort = (int)draw(x, 0, 2),
+                              .without = draw(x, 0, 2) ? 0 : (unsigned)draw(x, 0, 31)};
+  wk_status status = wk_sched_make(&x->net, &o, a, &m);
+  if (!status) {
+    running r = {.x = x, .m = &m, .spm = wk_xcalloc((size_t)x->machine.scratchpad, 1),
+                 .memory = wk_xcalloc(MEMORY, 1)};
+    evaluate(x, values);
+    status = wk_sched_prove_made(&x->net, &m);
+    if (status) fail_msg("seed %d: %s", (int)seed, status->message);
+    place_memory(&r);
+    run(&r);
+    compare(&r, values);
+    for (size_t t = 0; t < x->net.n_tensors; t++) free(values[t]);
+    free(r.spm), free(r.memory);
+    s->fits++;
+  } else {
+    assert_int_equal(status->code, WK_RESOURCE);
+    wk_status_free(status);
+    s->refused++;
+  }
+  wk_sched_made_free(&m);
+  wk_arena_free(a);
+  free(x);
+}
+
+static void results_are_those_of_the_net(void **state) {
+  (void)state;
+  seen s = {0};
+  const char *seeds = getenv("WICK_STREAM_SEEDS");
+  uint64_t n = seeds ? strtoull(seeds, NULL, 10) : 400;
+  for (uint64_t seed = 1; seed <= n; seed++) one(seed, &s);
+  assert_true(s.fits * 2 > s.refused && s.refused > 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(results_are_those_of_the_net)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
