@@ -52,7 +52,7 @@ static double gain_inside(const wk_cut *c, const wk_node *n) {
 static bool holds_work(const wk_cut *c, const wk_node *n) {
   double least = INFINITY;
   for (uint32_t t = 0; t < wk_cut_host(c); t++)
-    least = fmin(least, c->targets->list[t]->target->cost.per_part);
+    least = fmin(least, wk_targets_cost(c->targets, t).per_part);
   return gain_inside(c, n) > least;
 }
 
@@ -129,6 +129,7 @@ uint32_t *wk_cut_assign(wk_cut *c, wk_graph *g) {
   uint32_t *target = wk_arena_alloc(c->scratch, g->nodes.n * sizeof *target);
   for (size_t i = 0; i < g->nodes.n; i++) target[i] = target_of(c, g, &g->nodes.data[i]);
   if (c->targets->n == 1) return target;
+  wk_cut_share(c, g, target);
   follow_operands(c, g, target);
   follow_users(c, g, target);
   return target;

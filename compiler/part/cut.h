@@ -2,6 +2,7 @@
  * Private to part/: one partition under way.
  *
  *   assign.c    who has which node
+ *   share.c     which of several machines of a kind
  *   group.c     nodes of one target into convex groups, in an order
  *   cut.c       groups become parts and rows of the plan
  *   control.c   branches and loops as rows
@@ -54,6 +55,8 @@ static inline uint32_t wk_cut_control(const wk_cut *c) { return (uint32_t)c->tar
 /* Per node of g, the position of its target, or wk_cut_control. Scratch memory. */
 uint32_t *wk_cut_assign(wk_cut *c, wk_graph *g);
 
+/* Nodes of targets that are there several times go to those where they have finished first. */
+void wk_cut_share(wk_cut *c, const wk_graph *g, uint32_t *target);
 /* The target could have the node, with everything inside. */
 bool wk_cut_takes(const wk_cut *c, uint32_t target, const wk_graph *g, const wk_node *n);
 
@@ -67,6 +70,7 @@ typedef struct {
 wk_cut_groups wk_cut_group(wk_cut *c, const wk_graph *g, const uint32_t *target);
 /* Of a node on a target, by the target's rates, in picoseconds. */
 double wk_cut_time(const wk_cut *c, uint32_t target, const wk_graph *g, const wk_node *n);
+double wk_cut_node_bytes(const wk_graph *g, const wk_node *n); /* of its operands and results */
 /* Moves groups that do not pay for their edges to the host, and says so; true when any was. */
 bool wk_cut_move_islands(wk_cut *c, const wk_graph *g, const wk_cut_groups *groups,
                          uint32_t *target);

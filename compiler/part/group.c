@@ -208,7 +208,7 @@ typedef struct {
   double own, host, edges; /* picoseconds on its target, on the host; bytes */
 } worth;
 
-static double node_bytes(const wk_graph *g, const wk_node *n) {
+double wk_cut_node_bytes(const wk_graph *g, const wk_node *n) {
   double bytes = 0;
   for (uint32_t k = 0; k < n->n_in; k++)
     if (n->in[k] != WK_NONE) bytes += (double)wk_type_bytes(&wk_val(g, n->in[k])->type);
@@ -218,8 +218,8 @@ static double node_bytes(const wk_graph *g, const wk_node *n) {
 }
 
 double wk_cut_time(const wk_cut *c, uint32_t target, const wk_graph *g, const wk_node *n) {
-  const wk_target_cost *cost = &c->targets->list[target]->target->cost;
-  return cost->per_mac * (double)wk_node_macs(g, n) + cost->per_byte * node_bytes(g, n);
+  const wk_target_cost cost = wk_targets_cost(c->targets, target);
+  return cost.per_mac * (double)wk_node_macs(g, n) + cost.per_byte * wk_cut_node_bytes(g, n);
 }
 
 /* Each value once per group that it enters, and once where it leaves. */
@@ -252,15 +252,17 @@ bool wk_cut_move_islands(wk_cut *c, const wk_graph *g, const wk_cut_groups *grou
     uint32_t k = groups->of[i];
     const wk_node *n = &g->nodes.data[i];
     if (groups->target[k] >= host) continue;
-    w[k].own += wk_cut_time(c, groups->target[k], g, n);
+    if (!wk_targets_cost(c->targets, groups->target[k]).is_studied)
+      w[k].own += wk_cut_time(c, groups->target[k], g, n);
     w[k].host += wk_cut_time(c, host, g, n);
     if (!wk_cut_takes(c, host, g, n)) w[k].host = INFINITY;
   }
   add_edges(c, g, groups, w);
   for (uint32_t k = 0; k < groups->n; k++) {
     if (groups->target[k] >= host) continue;
-    const wk_target_cost *cost = &c->targets->list[groups->target[k]]->target->cost;
-    moved[k] = w[k].own + cost->per_edge_byte * w[k].edges + cost->per_part > w[k].host;
+    const wk_target_cost cost = wk_targets_cost(c->targets, groups->target[k]);
+    w[k].own += cost.per_edge_byte * w[k].edges + cost.per_part;
+    moved[k] = w[k].own > w[k].host;
     any |= moved[k];
   }
   for (size_t i = 0; any && i < g->nodes.n; i++) {
@@ -273,9 +275,7 @@ bool wk_cut_move_islands(wk_cut *c, const wk_graph *g, const wk_cut_groups *grou
         .reason = wk_arena_printf(c->p->arena,
                                   "its part is too small: %.1f us there with %.0f bytes of edges, "
                                   "%.1f us on the host",
-                                  (w[k].own + c->targets->list[target[i]]->target->cost.per_part +
-                                   c->targets->list[target[i]]->target->cost.per_edge_byte *
-                                       w[k].edges) * 1e-6, w[k].edges, w[k].host * 1e-6)};
+                                  w[k].own * 1e-6, w[k].edges, w[k].host * 1e-6)};
     wk_vec_push(&c->p->reasons, r);
     target[i] = host;
   }

@@ -51,10 +51,11 @@ typedef struct {
   size_t n;
 } opening;
 
-/* A target may be there for several machines. */
+/* A target may be there for several machines, and several times for one if it says what computing
+ * there costs: else the first would have all. */
 static wk_status check_new(const opening *o, const wk_instance *x) {
   for (size_t i = 0; o->list[i] != x; i++)
-    if (o->list[i]->target == x->target &&
+    if (o->list[i]->target == x->target && !x->target->cost_of &&
         (!x->spec || !o->list[i]->spec || !strcmp(o->list[i]->spec, x->spec)))
       return wk_error(WK_USAGE, "--target: %s%s%s stands there twice", x->target->name,
                       x->spec ? ":" : "", x->spec ? x->spec : "");
@@ -116,8 +117,10 @@ static wk_status find_instance(const wk_targets *t, const char *pin, const char 
   size_t found = 0, length = strcspn(name, ":");
   for (size_t i = 0; i < t->n; i++) {
     const wk_instance *x = t->list[i];
+    bool is_name = !strcmp(name, wk_targets_name(t, (uint32_t)i).s);
     if (strlen(x->target->name) != length || strncmp(x->target->name, name, length) != 0) continue;
-    if (name[length] && (!x->spec || strcmp(x->spec, &name[length + 1]) != 0)) continue;
+    if (name[length] && !is_name && (!x->spec || strcmp(x->spec, &name[length + 1]) != 0)) continue;
+    if (is_name && name[length]) return *out = (uint32_t)i, NULL;
     *out = (uint32_t)i;
     found++;
   }

@@ -111,11 +111,14 @@ typedef struct {
                          `wick compile` alone, and not recorded */
 } wk_target_setting;
 
-/* What computing costs, in picoseconds: enough to tell whether a part pays for its edges. */
+/* What computing costs, in picoseconds: enough to tell whether a part pays for its edges, and which
+ * of several machines of a kind gets a node. */
 typedef struct {
   double per_mac, per_byte; /* of what a node multiplies, and of its operands */
   double per_edge_byte;     /* of tensors that enter or leave a part, conversion included */
   double per_part;          /* each time that one starts */
+  bool is_studied; /* a machine that does not exist yet: that the host multiplies faster is no reason
+                      to leave a part to it, that edges and start take longer than the host is */
 } wk_target_cost;
 
 /* What a target made of a graph of integers before it was cut. */
@@ -132,7 +135,8 @@ struct wk_target {
   const wk_target_pass *passes;     /* ends with {0}; NULL: none */
   const wk_target_output *outputs;  /* ends with {0}; NULL: packages only */
   const wk_target_setting *settings; /* ends with {0}; NULL: none */
-  wk_target_cost cost;
+  wk_target_cost cost; /* of every machine; zeros: nothing costs anything */
+  wk_target_cost (*cost_of)(const wk_instance *t); /* of this one; NULL: cost */
   bool places_itself; /* compile gets programs without offsets and calls the planner */
   bool wants_integers; /* it multiplies integers alone: of float models commands say what to do */
   bool takes_graph;   /* compile works on the parts' graphs, with operators that it claimed whole;
@@ -205,9 +209,11 @@ typedef struct {
   size_t n_pins;
 } wk_targets;
 
-/* What messages call an instance: "accel", or "accel:tiny" where there are several of the kind. */
+/* What messages call an instance: "accel", "accel:tiny" where there are several of the kind,
+ * "accel:tiny#2" where there are several of these. */
 typedef struct { char s[128]; } wk_instance_name;
 wk_instance_name wk_targets_name(const wk_targets *all, uint32_t i);
+wk_target_cost wk_targets_cost(const wk_targets *all, uint32_t i);
 /* Where the user has put a node; WK_NONE: nowhere in particular. */
 uint32_t wk_targets_pinned(const wk_targets *all, const wk_node *n);
 

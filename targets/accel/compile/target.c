@@ -77,6 +77,17 @@ static wk_status open_accel(const char *spec, wk_instance **out) {
   return s;
 }
 
+/* In picoseconds, at the machine's clock: the array full, a word of the vector unit each cycle, the
+ * memory's bandwidth, and a load and a store to begin and end with. */
+static wk_target_cost cost_of(const wk_instance *t) {
+  const wk_machine *m = &accel_of(t)->machine;
+  double cycle = 1e6 / (double)m->clock_mhz, n = (double)m->array;
+  return (wk_target_cost){
+      .per_mac = cycle / (n * n), .per_byte = cycle / n,
+      .per_edge_byte = cycle * (double)m->dram_bytes.den / (double)m->dram_bytes.num,
+      .per_part = cycle * (double)(m->dram_latency + m->dram_write_latency), .is_studied = true};
+}
+
 /* ---- what it computes ------------------------------------------------------------------------ */
 
 static bool claims(const wk_instance *t, const wk_graph *g, const wk_node *n) {
@@ -164,6 +175,7 @@ const wk_target wk_target_accel = {
     .places_itself = true,
     .takes_graph = true,
     .wants_integers = true,
+    .cost_of = cost_of,
     .open = open_accel,
     .close = close_accel,
     .adapt = wk_accel_adapt,
