@@ -67,6 +67,13 @@ static void print_onnx(void) {
   wk_str_free(&b);
 }
 
+/* What targets have to have code for: each more of them is work for all. */
+static void print_primitives(void) {
+  int primitives = wk_op_count(WK_KIND_BOTH), all = primitives + wk_op_count(WK_KIND_GRAPH);
+  printf("\n%d operators of graphs, of which %d are primitives: lowering leaves these and views\n",
+         all, primitives);
+}
+
 /* What an operator of Caffe2 becomes, in one line. */
 static void add_caffe2(wk_str *b, const wk_caffe2_op *op, const char *quote) {
   if (op->is_int8) wk_str_printf(b, "8-bit %s%s%s", quote, op->as, quote);
@@ -198,6 +205,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   if (o->passes) print_passes();
   bool any = o->caffe2 || o->ir || o->passes || o->gradients;
   if (o->onnx || (!o->markdown && !any)) print_onnx();
+  if (o->ir || o->onnx || (!o->markdown && !any)) print_primitives();
   return NULL;
 }
 

@@ -9,7 +9,7 @@
 
 /* A row of ops.def without a handler does not link. */
 static const wk_eval_fn handlers[WK_OP_COUNT] = {
-#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, doc) \
+#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, traits, doc) \
   [WK_OP_##e] = WK_EVAL_PICK_##cls(name),
 #include "compiler/ir/ops.def"
 #undef OP

@@ -35,7 +35,7 @@ typedef wk_status (*wk_eval_fn)(const wk_eval_call *c);
 #define WK_EVAL_PICK_RANDOM(name) wk_eval_##name
 #define WK_EVAL_PICK_PRIMITIVE(name) wk_eval_##name
 #define WK_EVAL_PICK_INSTRUCTION(name) wk_eval_only_inst
-#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, doc) \
+#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, traits, doc) \
   wk_status WK_EVAL_PICK_##cls(name)(const wk_eval_call *c) WK_MUST_CHECK;
 #include "compiler/ir/ops.def"
 #undef OP

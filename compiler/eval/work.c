@@ -30,33 +30,32 @@ static int64_t product(wk_ints v) {
 /* A scalar operation takes as long as reading a few elements. */
 static int64_t expr_work(const wk_expr *e) { return e ? 1 + 4 * (int64_t)e->n : 1; }
 
+static const wk_type *first_type(const wk_graph *g, const wk_node *n) {
+  return &wk_val(g, n->in[0])->type;
+}
+
+static int64_t samples(const wk_graph *g, const wk_node *n) {
+  int64_t s = WK_ATTR(n, roi_align)->samples;
+  return s > 0 ? times(s, s) : count(g, n->in[0]);
+}
+
 /* Work for one element of the result, in elements read. */
 static int64_t work_per_element(const wk_graph *g, const wk_node *n) {
-  if (wk_op_get(n->op)->cls == WK_CLASS_ELEMENTWISE) return 8;
-  switch (n->op) {
-    case WK_OP_MAP: return expr_work(WK_ATTR(n, map)->body);
-    case WK_OP_CONV: return expr_work(WK_ATTR(n, conv)->epilogue);
-    case WK_OP_CONV_TRANSPOSE: return expr_work(WK_ATTR(n, conv_transpose)->epilogue);
-    case WK_OP_MATMUL: return expr_work(WK_ATTR(n, matmul)->epilogue);
-    case WK_OP_INTEGER_MATMUL: return expr_work(WK_ATTR(n, integer_matmul)->epilogue);
-    case WK_OP_REDUCE: return expr_work(WK_ATTR(n, reduce)->post);
-    case WK_OP_MAX_POOL: return product(WK_ATTR(n, max_pool)->kernel);
-    case WK_OP_AVG_POOL: return product(WK_ATTR(n, avg_pool)->kernel);
-    case WK_OP_INTEGER_AVG_POOL: return product(WK_ATTR(n, integer_avg_pool)->kernel);
-    case WK_OP_INTEGER_SOFTMAX:
-    case WK_OP_INTEGER_NORM: return 4;
-    case WK_OP_LP_POOL: return product(WK_ATTR(n, lp_pool)->kernel);
-    case WK_OP_UNPOOL: return product(WK_ATTR(n, unpool)->kernel);
-    case WK_OP_LRN: return WK_ATTR(n, lrn)->size > 0 ? WK_ATTR(n, lrn)->size : 1;
-    case WK_OP_ROI_ALIGN: {
-      int64_t s = WK_ATTR(n, roi_align)->samples;
-      return s > 0 ? times(s, s) : count(g, n->in[0]);
-    }
-    case WK_OP_NON_MAX_SUPPRESSION: return count(g, n->in[0]);
-    case WK_OP_DET: return wk_val(g, n->in[0])->type.dims[wk_val(g, n->in[0])->type.rank - 1];
-    case WK_OP_RESIZE: return 16;
-    default: return 1;
+  switch (wk_op_get(n->op)->traits.work) {
+  case WK_WORK_ONE:
+  case WK_WORK_SEGMENTS: return 1;
+  case WK_WORK_FEW: return 4;
+  case WK_WORK_SCALAR: return 8;
+  case WK_WORK_MANY: return 16;
+  case WK_WORK_EXPRESSION:
+  case WK_WORK_FOLD: return expr_work(wk_op_epilogue(n->op, n->attrs));
+  case WK_WORK_WINDOW: return product(*wk_op_ints(n->op, n->attrs, "kernel"));
+  case WK_WORK_CHANNELS: return WK_ATTR(n, lrn)->size > 0 ? WK_ATTR(n, lrn)->size : 1;
+  case WK_WORK_SAMPLES: return samples(g, n);
+  case WK_WORK_PAIRS: return count(g, n->in[0]);
+  case WK_WORK_MATRIX: return first_type(g, n)->dims[first_type(g, n)->rank - 1];
   }
+  return 1;
 }
 
 /* Elements of the rows that segments name. */
@@ -88,9 +87,10 @@ static int64_t own_work(const wk_graph *g, const wk_node *n) {
   int64_t in = 0, out = 0;
   for (uint32_t k = 0; k < n->n_in; k++) in = plus(in, count(g, n->in[k]));
   for (uint32_t k = 0; k < n->n_out; k++) out = plus(out, count(g, n->out[k]));
-  int64_t most = n->op == WK_OP_DET || n->op == WK_OP_NON_MAX_SUPPRESSION ? in : out;
-  if (n->op == WK_OP_SEGMENT_REDUCE) in = plus(in, rows_work(g, n));
-  if (n->op == WK_OP_REDUCE) in = folded_work(g, n, in);
+  wk_work_trait work = wk_op_get(n->op)->traits.work;
+  int64_t most = work == WK_WORK_PAIRS || work == WK_WORK_MATRIX ? in : out;
+  if (work == WK_WORK_SEGMENTS) in = plus(in, rows_work(g, n));
+  if (work == WK_WORK_FOLD) in = folded_work(g, n, in);
   return plus(wk_node_macs(g, n), plus(in, times(most, work_per_element(g, n))));
 }
 

@@ -37,7 +37,7 @@ enum {
 #define NEEDS_RANDOM NEEDS
 #define NEEDS_PRIMITIVE NEEDS
 _Static_assert(HAS_COUNT
-#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, doc) NEEDS_##cls(e)
+#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, traits, doc) NEEDS_##cls(e)
 #include "compiler/ir/ops.def"
 #undef OP
                    > 0,

@@ -24,12 +24,7 @@ typedef struct {
 } contraction;
 
 static bool is_plain(const wk_node *n) {
-  switch (n->op) {
-    case WK_OP_CONV: return !WK_ATTR(n, conv)->epilogue && n->n_in <= 3;
-    case WK_OP_CONV_TRANSPOSE: return !WK_ATTR(n, conv_transpose)->epilogue && n->n_in <= 3;
-    case WK_OP_MATMUL: return !WK_ATTR(n, matmul)->epilogue && n->n_in <= 3;
-    default: return false;
-  }
+  return wk_op_takes_extras(n->op) && !wk_op_epilogue(n->op, n->attrs) && n->n_in <= 3;
 }
 
 static int64_t *ints(wk_rewrite *r, int64_t n) {
@@ -266,14 +261,8 @@ static wk_value_id finish(wk_rewrite *r, const contraction *c, wk_expr_builder *
   r->name = c->name;
   if (c->weights == WK_NONE) return product(r, c, e);
   void *attrs = wk_attrs_clone(r->arena, c->op, c->attrs);
-  switch (c->op) {
-    case WK_OP_CONV:
-      ((wk_attr_conv *)attrs)->epilogue = e;
-      ((wk_attr_conv *)attrs)->pad_value = c->x.zero;
-      break;
-    case WK_OP_CONV_TRANSPOSE: ((wk_attr_conv_transpose *)attrs)->epilogue = e; break;
-    default: ((wk_attr_matmul *)attrs)->epilogue = e; break;
-  }
+  wk_op_set_epilogue(c->op, attrs, e);
+  if (c->op == WK_OP_CONV) ((wk_attr_conv *)attrs)->pad_value = c->x.zero;
   wk_value_id in[8] = {c->x.q, c->weights, c->bias};
   uint32_t n = c->bias == WK_NONE && !c->n_extra ? 2 : 3;
   for (uint32_t k = 0; k < c->n_extra; k++) {

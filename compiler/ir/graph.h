@@ -245,7 +245,16 @@ typedef struct {
 } wk_infer;
 wk_status wk_infer_node(const wk_infer *i) WK_MUST_CHECK;
 
-/* Multiply-accumulates of a node (contractions), 0 for others. */
+/* traits.c. How storage can save this node (traits.h): that of its operator, but NONE of a pad that
+ * is not constant, which lowering replaces. */
+wk_view_trait wk_node_view(const wk_node *n);
+/* Whether each result can be a view of operand 0. */
+bool wk_node_shows(const wk_node *n);
+/* Operands, the first ones, that can be written where the result is: all pieces of a concat, x of a
+ * pad that crops nothing, x where the result shows all of it. */
+uint32_t wk_node_written_into(const wk_node *n);
+
+/* Multiply-accumulates of a node (T_MACS), 0 for others. */
 int64_t wk_node_macs(const wk_graph *g, const wk_node *n);
 /* Those of them that the model has: what a target adds to suit its hardware does not count. */
 int64_t wk_node_model_macs(const wk_graph *g, const wk_node *n);

@@ -7,7 +7,8 @@
 typedef wk_status (*rule)(const wk_infer *i);
 
 static const rule rules[WK_OP_COUNT] = {
-#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, doc) [WK_OP_##e] = wk_infer_##infer,
+#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, traits, doc) \
+  [WK_OP_##e] = wk_infer_##infer,
 #include "compiler/ir/ops.def"
 #undef OP
 };
@@ -60,27 +61,10 @@ static wk_status check_operands(const wk_infer *i) {
   return NULL;
 }
 
-/* What takes elements of narrow types: movement, conversion, and what only hands values on. */
-static bool takes_narrow(wk_op op) {
-  switch (op) {
-  case WK_OP_IDENTITY:
-  case WK_OP_CAST:
-  case WK_OP_BITCAST:
-  case WK_OP_WHERE:
-  case WK_OP_MAP:
-  case WK_OP_REDUCE:
-  case WK_OP_GATHER:
-  case WK_OP_GATHER_ELEMENTS:
-  case WK_OP_GATHER_ND:
-  case WK_OP_IF:
-  case WK_OP_LOOP: return true;
-  default: return wk_op_get(op)->cls == WK_CLASS_MOVEMENT;
-  }
-}
-
+/* Narrow types go through movement, conversion, and what only hands values on (T_NARROW). */
 static wk_status check_narrow(const wk_infer *i) {
   bool folds = i->op == WK_OP_REDUCE && !((const wk_attr_reduce *)i->attrs)->pre;
-  for (uint32_t k = 0; k < i->n_in && (folds || !takes_narrow(i->op)); k++)
+  for (uint32_t k = 0; k < i->n_in && (folds || !wk_op_get(i->op)->traits.narrow); k++)
     if (i->in[k] && wk_dtype_is_narrow(i->in[k]->dtype))
       return BAD(i, "%s is %s, which has to be cast first", wk_infer_operand(i, k).s,
                  wk_dtype_name(i->in[k]->dtype));

@@ -7,7 +7,7 @@
 
 #include "compiler/ir/graph.h"
 
-#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, doc) \
+#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, traits, doc) \
   wk_status wk_infer_##infer(const wk_infer *i) WK_MUST_CHECK;
 #include "compiler/ir/ops.def"
 #undef OP

@@ -29,10 +29,9 @@ static int64_t product(extent e, int first) {
 /* y = x w: a product sums over the last axis of x; of a convolution an output element reads one
  * kernel (everything past the first axis of w), of a transposed one an input element is spread by
  * one. */
-static int64_t contraction(wk_op op, extent y, extent x, extent w) {
-  if (op == WK_OP_MATMUL || op == WK_OP_INTEGER_MATMUL)
-    return times(product(y, 0), x.dims[x.rank - 1]);
-  return times(product(op == WK_OP_CONV ? y : x, 0), product(w, 1));
+static int64_t contraction(wk_macs_trait macs, extent y, extent x, extent w) {
+  if (macs == WK_MACS_PRODUCT) return times(product(y, 0), x.dims[x.rank - 1]);
+  return times(product(macs == WK_MACS_CONV ? y : x, 0), product(w, 1));
 }
 
 static const wk_type *type_of(const wk_graph *g, wk_value_id v) { return &wk_val(g, v)->type; }
@@ -54,21 +53,21 @@ static int64_t attention(const wk_graph *g, const wk_node *n, const wk_type *y) 
 }
 
 int64_t wk_node_macs(const wk_graph *g, const wk_node *n) {
-  switch (n->op) {
-    case WK_OP_LSTM:
-    case WK_OP_GRU:
-    case WK_OP_RNN: return recurrent(g, n);
-    case WK_OP_CONV:
-    case WK_OP_CONV_TRANSPOSE:
-    case WK_OP_MATMUL:
-    case WK_OP_INTEGER_MATMUL:
-    case WK_OP_ATTENTION: break;
-    default: return 0;
-  }
+  wk_macs_trait macs = wk_op_get(n->op)->traits.macs;
+  if (macs == WK_MACS_NONE) return 0;
+  if (macs == WK_MACS_STEPS) return recurrent(g, n); /* results of which any may be missing */
   if (n->out[0] == WK_NONE) return 0;
   const wk_type *y = type_of(g, n->out[0]), *x = type_of(g, n->in[0]);
-  if (n->op == WK_OP_ATTENTION) return attention(g, n, y);
-  return contraction(n->op, extent_of(y), extent_of(x), extent_of(type_of(g, n->in[1])));
+  switch (macs) {
+  case WK_MACS_PRODUCT:
+  case WK_MACS_CONV:
+  case WK_MACS_SPREAD:
+    return contraction(macs, extent_of(y), extent_of(x), extent_of(type_of(g, n->in[1])));
+  case WK_MACS_ATTENTION: return attention(g, n, y);
+  case WK_MACS_NONE:
+  case WK_MACS_STEPS: break;
+  }
+  return 0;
 }
 
 int64_t wk_node_model_macs(const wk_graph *g, const wk_node *n) {
@@ -80,9 +79,18 @@ int64_t wk_node_model_macs(const wk_graph *g, const wk_node *n) {
 static extent shown(const wk_view *v) { return (extent){v->dims, v->rank}; }
 
 int64_t wk_inst_macs(const wk_inst *i) {
-  if (i->op != WK_OP_MATMUL && i->op != WK_OP_CONV && i->op != WK_OP_CONV_TRANSPOSE) return 0;
-  return contraction(i->op, shown(&i->operands[0]), shown(&i->operands[1]),
-                     shown(&i->operands[2]));
+  wk_macs_trait macs = wk_op_get(i->op)->traits.macs;
+  switch (macs) {
+  case WK_MACS_PRODUCT:
+  case WK_MACS_CONV:
+  case WK_MACS_SPREAD:
+    return contraction(macs, shown(&i->operands[0]), shown(&i->operands[1]),
+                       shown(&i->operands[2]));
+  case WK_MACS_NONE:
+  case WK_MACS_STEPS: /* no instructions */
+  case WK_MACS_ATTENTION: break;
+  }
+  return 0;
 }
 
 /* Axes of stride 0 are there once. */

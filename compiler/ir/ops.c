@@ -33,17 +33,30 @@ enum { MAX_OPERANDS_TEXT = 48 };
 #define A_DTYPE(f) FIELD(f, WK_FIELD_DTYPE, WK_F32, 0, NULL)
 #define A_EXPR(f) FIELD(f, WK_FIELD_EXPR, 0, 0, NULL)
 #define A_NONE
+/* Traits as members of wk_op_traits. */
+#define T_VIEW(v) .view = WK_VIEW_##v,
+#define T_WINDOW(v) .window = WK_WINDOW_##v,
+#define T_WINDOW_OUTSIDE(f) .window = WK_WINDOW_ATTRIBUTE, .outside = offsetof(attr, f),
+#define T_EPILOGUE_OF(f, first)                                                \
+  .has_epilogue = true, .epilogue = offsetof(attr, f), .elementwise = (first),
+#define T_EPILOGUE(f) T_EPILOGUE_OF(f, UINT32_MAX)
+#define T_MACS(v) .macs = WK_MACS_##v,
+#define T_ORDER(v) .order = WK_ORDER_##v,
+#define T_ANY_ORDER .any_order = true,
+#define T_WORK(v) .work = WK_WORK_##v,
+#define T_NARROW .narrow = true,
+#define T_SCALAR T_ORDER(ROWS) T_WORK(SCALAR)
 
 const wk_op_info *wk_op_get(wk_op op) {
   switch (op) {
-#define OP(e, nm, knd, clss, ins, outs, inf, sem, attributes, text)                              \
+#define OP(e, nm, knd, clss, ins, outs, inf, sem, attributes, trts, text)                        \
   case WK_OP_##e: {                                                                              \
     typedef wk_attr_##nm attr;                                                                   \
     static const wk_field fields[] = {attributes{NULL, WK_FIELD_INT, 0, 0, NULL, sizeof(attr)}}; \
     static const wk_op_info info = {                                                             \
         #nm, WK_KIND_##knd, WK_CLASS_##clss, ins, outs, #inf, sem, text, fields,                 \
         (int)WK_COUNTOF(fields) - 1, sizeof(attr), LEAST(ins), MOST(ins), LEAST(outs),           \
-        MOST(outs)};                                                                             \
+        MOST(outs), {trts}};                                                                     \
     _Static_assert(sizeof(ins) <= MAX_OPERANDS_TEXT && sizeof(outs) <= MAX_OPERANDS_TEXT,        \
                    "operand names are too long for COUNT");                                      \
     return &info;                                                                                \
@@ -64,6 +77,17 @@ const wk_op_info *wk_op_get(wk_op op) {
 #undef A_DTYPE
 #undef A_EXPR
 #undef A_NONE
+#undef T_VIEW
+#undef T_WINDOW
+#undef T_WINDOW_OUTSIDE
+#undef T_EPILOGUE_OF
+#undef T_EPILOGUE
+#undef T_MACS
+#undef T_ORDER
+#undef T_ANY_ORDER
+#undef T_WORK
+#undef T_NARROW
+#undef T_SCALAR
 
 _Static_assert(sizeof(wk_ints) == 16 && sizeof(wk_floats) == 16 && sizeof(wk_texts) == 16 &&
                    sizeof(const char *) == 8,

@@ -5,9 +5,10 @@
 #define WICK_IR_OPS_H
 
 #include "compiler/expr/expr.h"
+#include "compiler/ir/traits.h"
 
 typedef enum {
-#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, doc) WK_OP_##e,
+#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, traits, doc) WK_OP_##e,
 #include "compiler/ir/ops.def"
 #undef OP
   WK_OP_COUNT
@@ -42,9 +43,9 @@ typedef enum {
 #define A_DTYPE(name) int64_t name; /* a wk_dtype */
 #define A_EXPR(name) const wk_expr *name; /* NULL: identity */
 #define A_NONE char none_;
-#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, doc) \
-  typedef struct {                                                \
-    attrs                                                         \
+#define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, traits, doc) \
+  typedef struct {                                                        \
+    attrs                                                                 \
   } wk_attr_##name;
 #include "compiler/ir/ops.def"
 #undef OP
@@ -80,6 +81,7 @@ typedef struct {
   size_t attr_size;
   /* derived from inputs/outputs: minimum, maximum (-1 = any number) */
   int min_in, max_in, min_out, max_out;
+  wk_op_traits traits;
 } wk_op_info;
 
 const wk_op_info *wk_op_get(wk_op op);
@@ -87,6 +89,24 @@ bool wk_op_from_name(const char *s, size_t n, wk_op *out);
 /* The attribute whose name is these n bytes; NULL: there is none. */
 const wk_field *wk_op_field(const wk_op_info *info, const char *name, size_t n);
 const char *wk_op_class_name(wk_op_class c);
+/* Operators of that kind. */
+int wk_op_count(wk_op_kind kind);
+
+/* ---- traits.c: what attributes hold that a trait names --------------------------------------- */
+/* The expression that makes each element of the result (T_EPILOGUE); NULL: identity, or the
+ * operator has none. */
+const wk_expr *wk_op_epilogue(wk_op op, const void *attrs);
+void wk_op_set_epilogue(wk_op op, void *attrs, const wk_expr *e); /* of an operator that has one */
+/* The first input that the epilogue reads at the position it writes, like all behind it;
+ * UINT32_MAX: it reads none. */
+uint32_t wk_op_first_elementwise(wk_op op);
+/* A contraction that takes operands behind its bias for its epilogue to read. */
+bool wk_op_takes_extras(wk_op op);
+/* A list among the attributes; NULL: there is none of this name. */
+wk_ints *wk_op_ints(wk_op op, void *attrs, const char *name);
+/* What windows that slide over x see outside of it. */
+double wk_op_outside(wk_op op, const void *attrs);
+
 /* Name of operand i ("x", "extra") into the caller's buffer of 32 bytes. */
 void wk_op_operand_name(const char *names, int i, char buf[32]);
 

@@ -158,9 +158,7 @@ static bool coincide(const wk_view *a, const wk_view *b) {
 
 /* Inputs that are read element by element where the output is written. */
 static bool is_elementwise(const wk_inst *i, uint32_t k) {
-  if (k < i->n_out) return false;
-  if (i->op == WK_OP_MAP) return true;
-  return wk_op_get(i->op)->cls == WK_CLASS_CONTRACTION && k - i->n_out >= 3;
+  return k >= i->n_out && k - i->n_out >= wk_op_first_elementwise(i->op);
 }
 
 static wk_status check_overlaps(const wk_program *p, const wk_inst_pos *at) {

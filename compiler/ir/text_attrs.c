@@ -159,7 +159,7 @@ static uint32_t expr_inputs(wk_op op, const wk_field *f, const void *attrs, cons
   }
   if (wk_op_get(op)->cls == WK_CLASS_CONTRACTION) { /* accumulator, then the extras */
     t[n++] = n_in ? wk_accumulator_dtype(in[0]) : WK_DTYPE_NONE;
-    for (uint32_t k = 3; k < n_in; k++) t[n++] = in[k];
+    for (uint32_t k = wk_op_first_elementwise(op); k < n_in; k++) t[n++] = in[k];
     return n;
   }
   for (uint32_t k = 0; k < n_in; k++) t[n++] = in[k];

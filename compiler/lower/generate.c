@@ -141,9 +141,8 @@ static wk_view operand_view(const wk_gen_graph *gg, const wk_node *n, uint32_t i
     if (i == 1) return matmul_operand(x, y, b->dims[b->rank - 2], y->dims[y->rank - 1]);
     return i == 2 ? *x : wk_view_broadcast(x, y->rank, y->dims);
   }
-  case WK_OP_CONV:
-  case WK_OP_CONV_TRANSPOSE: return i < 3 ? *x : wk_view_broadcast(x, y->rank, y->dims);
-  default: return *x;
+  default:
+    return i < wk_op_first_elementwise(n->op) ? *x : wk_view_broadcast(x, y->rank, y->dims);
   }
 }
 
@@ -285,7 +284,7 @@ void wk_gen_body(wk_gen *c, const wk_graph *g, const wk_view *inputs, const wk_v
     if (wk_gen_can_redirect(&gg, v)) wk_gen_redirect(&gg, v, outputs[i]);
     else wk_gen_count_copy(c, &wk_val(g, v)->type);
   }
-  for (size_t i = g->nodes.n; i-- > 0;) wk_gen_place_backwards(c, &gg, wk_nod(g, (wk_node_id)i));
+  wk_gen_backwards(c, &gg);
   for (size_t i = 0; i < g->nodes.n; i++) gen_node(c, &gg, wk_nod(g, (wk_node_id)i));
   for (size_t i = 0; i < plain; i++)
     wk_gen_copy(c, block, &outputs[i], wk_gen_storage(c, &gg, g->outputs.data[i]), "output");

@@ -50,8 +50,8 @@ bool wk_gen_can_redirect(const wk_gen_graph *gg, wk_value_id v);
 void wk_gen_redirect(wk_gen_graph *gg, wk_value_id v, wk_view view);
 
 /* generate_move.c */
-/* Nodes in reverse order: lets producers write where a movement node wants its result. */
-void wk_gen_place_backwards(wk_gen *c, wk_gen_graph *gg, const wk_node *n);
+/* Lets producers write where movement wants its result. */
+void wk_gen_backwards(wk_gen *c, wk_gen_graph *gg);
 /* False when n is no movement operator. */
 bool wk_gen_movement(wk_gen *c, wk_gen_graph *gg, const wk_node *n);
 

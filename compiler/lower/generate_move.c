@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/lower/generate.h"
+#include "compiler/memory/storage.h"
 
 /* ---- backwards: producers write into place --------------------------------------------------- */
 
@@ -29,54 +30,56 @@ static wk_view concat_piece(const wk_gen_graph *gg, const wk_node *n, const wk_v
  * sees to it that crops never reach into the padding. */
 typedef struct {
   int64_t from[WK_MAX_RANK], to[WK_MAX_RANK], sizes[WK_MAX_RANK];
-  bool crops;
 } pad_box;
 
 static pad_box pad_box_of(const wk_gen_graph *gg, const wk_node *n) {
   const wk_attr_pad *a = WK_ATTR(n, pad);
   const wk_type *x = &wk_val(gg->g, n->in[0])->type;
-  pad_box p = {.crops = false};
+  pad_box p = {0};
   for (int i = 0; i < x->rank; i++) {
     int64_t b = a->before.v[i], e = a->after.v[i];
     p.from[i] = b < 0 ? -b : 0;
     p.to[i] = b > 0 ? b : 0;
     p.sizes[i] = x->dims[i] - p.from[i] + (e < 0 ? e : 0);
-    p.crops |= b < 0 || e < 0;
   }
   return p;
 }
 
-void wk_gen_place_backwards(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
-  const wk_type *in = n->n_in ? &wk_val(gg->g, n->in[0])->type : NULL;
-  pad_box box;
-  wk_view w;
-  if (n->n_out == 0 || n->out[0] == WK_NONE) return;
+typedef struct {
+  wk_gen *c;
+  wk_gen_graph *gg;
+} backwards;
+
+static bool is_settled(void *ctx, wk_value_id v) { return ((backwards *)ctx)->gg->st[v].set; }
+
+/* The place of operand k within the result of n; false when strides cannot express it. */
+static bool place_in_result(wk_gen *c, wk_gen_graph *gg, const wk_node *n, uint32_t k,
+                            wk_view *out) {
+  const wk_type *x = &wk_val(gg->g, n->in[k])->type;
+  const wk_view *y = wk_gen_storage(c, gg, n->out[0]);
   switch (n->op) {
-  case WK_OP_CONCAT:
-    for (uint32_t i = 0; i < n->n_in; i++)
-      if (wk_gen_can_redirect(gg, n->in[i]))
-        wk_gen_redirect(gg, n->in[i],
-                        concat_piece(gg, n, wk_gen_storage(c, gg, n->out[0]), i));
-    break;
-  case WK_OP_PAD:
-    box = pad_box_of(gg, n);
-    if (box.crops || !wk_gen_can_redirect(gg, n->in[0])) break;
-    w = wk_view_sliced(wk_gen_storage(c, gg, n->out[0]), box.to, box.sizes, NULL);
-    wk_gen_redirect(gg, n->in[0], w);
-    break;
-  case WK_OP_RESHAPE:
-  case WK_OP_IDENTITY:
-    if (gg->st[n->out[0]].set && wk_gen_can_redirect(gg, n->in[0]) &&
-        wk_view_reshape(&gg->st[n->out[0]].view, in->rank, in->dims, &w))
-      wk_gen_redirect(gg, n->in[0], w);
-    break;
-  case WK_OP_TRANSPOSE:
-    if (gg->st[n->out[0]].set && wk_gen_can_redirect(gg, n->in[0]))
-      wk_gen_redirect(gg, n->in[0],
-                      wk_view_unpermuted(&gg->st[n->out[0]].view, WK_ATTR(n, transpose)->perm.v));
-    break;
-  default: break;
+  case WK_OP_CONCAT: *out = concat_piece(gg, n, y, k); return true;
+  case WK_OP_PAD: {
+    pad_box box = pad_box_of(gg, n);
+    *out = wk_view_sliced(y, box.to, box.sizes, NULL);
+    return true;
   }
+  case WK_OP_RESHAPE:
+  case WK_OP_IDENTITY: return wk_view_reshape(y, x->rank, x->dims, out);
+  case WK_OP_TRANSPOSE: *out = wk_view_unpermuted(y, WK_ATTR(n, transpose)->perm.v); return true;
+  default: WK_BUG("movement without a place in its result");
+  }
+}
+
+static void settle_in_result(void *ctx, const wk_node *n, uint32_t k) {
+  backwards *b = ctx;
+  wk_view w;
+  if (place_in_result(b->c, b->gg, n, k, &w)) wk_gen_redirect(b->gg, n->in[k], w);
+}
+
+void wk_gen_backwards(wk_gen *c, wk_gen_graph *gg) {
+  backwards b = {c, gg};
+  wk_storage_backwards(&(wk_storage_choice){gg->g, &b, is_settled, settle_in_result});
 }
 
 /* ---- forwards -------------------------------------------------------------------------------- */
@@ -102,14 +105,14 @@ static bool shown_view(const wk_gen_graph *gg, const wk_node *n, const wk_view *
     *out = wk_view_sliced(x, starts, y->dims, NULL);
     return true;
   }
-  default: return false;
+  default: WK_BUG("movement without a view of its operand");
   }
 }
 
 static void count_movement(wk_gen *c, const wk_gen_graph *gg, const wk_node *n) {
-  uint32_t pieces = n->op == WK_OP_CONCAT ? n->n_in : n->n_out;
-  for (uint32_t i = 0; i < pieces; i++) {
-    wk_value_id v = n->op == WK_OP_CONCAT ? n->in[i] : n->out[i];
+  bool joins = wk_node_view(n) == WK_VIEW_PIECES;
+  for (uint32_t i = 0; i < (joins ? n->n_in : n->n_out); i++) {
+    wk_value_id v = joins ? n->in[i] : n->out[i];
     if (v == WK_NONE) continue;
     wk_gen_count_copy(c, &wk_val(gg->g, v)->type);
   }
@@ -189,16 +192,12 @@ static void gen_pad(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
 }
 
 bool wk_gen_movement(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
-  switch (n->op) {
-  case WK_OP_IDENTITY:
-  case WK_OP_RESHAPE:
-  case WK_OP_TRANSPOSE:
-  case WK_OP_EXPAND:
-  case WK_OP_SLICE:
-  case WK_OP_SPLIT: gen_shown(c, gg, n); break;
-  case WK_OP_CONCAT: gen_concat(c, gg, n); break;
-  case WK_OP_PAD: gen_pad(c, gg, n); break;
-  default: return false;
+  switch (wk_node_view(n)) {
+  case WK_VIEW_NONE: return false;
+  case WK_VIEW_WHOLE:
+  case WK_VIEW_PART: gen_shown(c, gg, n); break;
+  case WK_VIEW_PIECES: gen_concat(c, gg, n); break;
+  case WK_VIEW_INSIDE: gen_pad(c, gg, n); break;
   }
   count_movement(c, gg, n);
   return true;

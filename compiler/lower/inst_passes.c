@@ -61,13 +61,8 @@ bool wk_view_covers(const wk_program *p, const wk_view *v) {
 }
 
 uint32_t wk_inst_first_elementwise(const wk_inst *i) {
-  switch (i->op) {
-  case WK_OP_MAP: return i->n_out;
-  case WK_OP_CONV:
-  case WK_OP_CONV_TRANSPOSE:
-  case WK_OP_MATMUL: return i->n_out + 3;
-  default: return UINT32_MAX;
-  }
+  uint32_t first = wk_op_first_elementwise(i->op);
+  return first == UINT32_MAX ? first : i->n_out + first;
 }
 
 void wk_inst_drop(wk_program *p, wk_inst *gone) {

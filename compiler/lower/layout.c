@@ -115,33 +115,24 @@ static void forwards(wk_graph *g, const wk_node *n, bool channels_last) {
     if (n->out[k] == WK_NONE) continue;
     wk_value *y = wk_val(g, n->out[k]);
     const wk_value *x = n->n_in && n->in[0] != WK_NONE ? wk_val(g, n->in[0]) : NULL;
-    switch (n->op) {
-    case WK_OP_CONV:
-    case WK_OP_CONV_TRANSPOSE:
+    switch (wk_op_get(n->op)->traits.order) {
+    case WK_ORDER_ROWS: break;
+    case WK_ORDER_CHANNELS_LAST:
       if (channels_last) set_channels_last(y);
       break;
-    case WK_OP_RESHAPE: order_through_reshape(x, y, channels_last); break;
-    case WK_OP_TRANSPOSE: order_through_transpose(x, y, WK_ATTR(n, transpose)->perm.v); break;
-    case WK_OP_REDUCE: order_through_reduce(x, y, WK_ATTR(n, reduce)); break;
-    case WK_OP_MAP:
-    case WK_OP_CONCAT: keep_order(main_input(g, n, y), y); break;
-    case WK_OP_MAX_POOL:
-    case WK_OP_AVG_POOL:
-    case WK_OP_LP_POOL:
-    case WK_OP_UNPOOL:
-    case WK_OP_PAD:
-    case WK_OP_SLICE:
-    case WK_OP_SPLIT:
-    case WK_OP_IDENTITY: keep_order(x, y); break;
-    case WK_OP_GATHER: keep_order(x && x->type.rank == 1 ? wk_val(g, n->in[1]) : x, y); break;
-    default: break;
+    case WK_ORDER_FIRST: keep_order(x, y); break;
+    case WK_ORDER_MAIN: keep_order(main_input(g, n, y), y); break;
+    case WK_ORDER_RESHAPE: order_through_reshape(x, y, channels_last); break;
+    case WK_ORDER_TRANSPOSE: order_through_transpose(x, y, WK_ATTR(n, transpose)->perm.v); break;
+    case WK_ORDER_REDUCE: order_through_reduce(x, y, WK_ATTR(n, reduce)); break;
+    case WK_ORDER_GATHER:
+      keep_order(x && x->type.rank == 1 ? wk_val(g, n->in[1]) : x, y);
+      break;
     }
   }
 }
 
-static bool writes_any_order(wk_op op) {
-  return op == WK_OP_MAP || op == WK_OP_MATMUL || op == WK_OP_GATHER;
-}
+static bool writes_any_order(wk_op op) { return wk_op_get(op)->traits.any_order; }
 
 /* v is transposed to y, and y is reshaped: v written in y's row-major order makes both views. */
 static void backwards(wk_graph *g, const wk_uses *uses, wk_value_id v) {

@@ -14,21 +14,6 @@ static const wk_lower_fn lowerings[WK_OP_COUNT] = {
 #undef X
 };
 
-/* Views: program generation turns them into strides or copies. */
-static bool is_view(const wk_node *n) {
-  switch (n->op) {
-  case WK_OP_RESHAPE:
-  case WK_OP_TRANSPOSE:
-  case WK_OP_SLICE:
-  case WK_OP_EXPAND:
-  case WK_OP_CONCAT:
-  case WK_OP_SPLIT:
-  case WK_OP_IDENTITY: return true;
-  case WK_OP_PAD: return !strcmp(WK_ATTR(n, pad)->mode, "constant");
-  default: return false;
-  }
-}
-
 static void lower_elementwise(wk_low *l, const wk_node *n, wk_value_id *out) {
   wk_attr_map *a = wk_attrs_new(l->arena, WK_OP_MAP);
   wk_expr *e = NULL;
@@ -82,8 +67,9 @@ typedef struct {
   void *ctx;
 } claims;
 
+/* Views stay: program generation turns them into strides or copies. */
 static bool is_replaced(const wk_graph *g, const wk_node *n) {
-  return !n->dead && !is_view(n) &&
+  return !n->dead && wk_node_view(n) == WK_VIEW_NONE &&
          (wk_op_get(n->op)->kind != WK_KIND_BOTH || meets_narrow(g, n));
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Blocks as program generation (compiler/lower/generate.c) chooses storage: first, from the last
- * node to the first, what is written straight into a result (pieces of a concat, the inside of a
- * pad, what a settled reshape or transpose shows), then the views that are left. What others are
- * written into is settled itself, and views come behind what they show: a block's value never
- * joins another one. Where strides cannot express a view the estimate misses a copy. */
+ * Blocks as program generation (compiler/lower/generate.c) chooses storage, by the rule that both
+ * have (storage.h). Views come behind what they show, and who is written into a result before it:
+ * a block's value never joins another one. Where strides cannot express a view the estimate misses
+ * a copy. Updates of variables count as written in place, as the pass `sink-copies` does later. */
 #include "compiler/memory/order_model.h"
+#include "compiler/memory/storage.h"
 
 #include <stdlib.h>
 
@@ -21,46 +21,19 @@ static void settle_in(blocks_of *b, wk_value_id v, wk_value_id whole) {
   b->up[v] = b->up[whole];
 }
 
-static bool crops(const wk_node *n) {
-  const wk_attr_pad *a = WK_ATTR(n, pad);
-  for (int64_t i = 0; i < a->before.n; i++)
-    if (a->before.v[i] < 0 || a->after.v[i] < 0) return true;
-  return false;
-}
+static bool is_settled(void *ctx, wk_value_id v) { return ((blocks_of *)ctx)->settled[v]; }
 
-static void settle_backwards(blocks_of *b, const wk_node *n) {
-  wk_value_id y = n->n_out ? n->out[0] : WK_NONE;
-  if (y == WK_NONE) return;
-  switch (n->op) {
-  case WK_OP_CONCAT:
-    for (uint32_t k = 0; k < n->n_in; k++) settle_in(b, n->in[k], y);
-    b->settled[y] = true;
-    break;
-  case WK_OP_PAD:
-    if (!crops(n)) settle_in(b, n->in[0], y);
-    b->settled[y] = true;
-    break;
-  case WK_OP_RESHAPE:
-  case WK_OP_IDENTITY:
-  case WK_OP_TRANSPOSE:
-    if (b->settled[y]) settle_in(b, n->in[0], y);
-    break;
-  default: break;
-  }
-}
-
-static bool is_view(wk_op op) {
-  return op == WK_OP_RESHAPE || op == WK_OP_TRANSPOSE || op == WK_OP_SLICE || op == WK_OP_SPLIT ||
-         op == WK_OP_EXPAND || op == WK_OP_IDENTITY;
+static void settle_in_result(void *ctx, const wk_node *n, uint32_t k) {
+  settle_in(ctx, n->in[k], n->out[0]);
 }
 
 static void join_blocks(const wk_graph *g, uint32_t *up, wk_arena *arena) {
   blocks_of b = {.g = g, .up = up, .settled = wk_arena_alloc(arena, g->values.n)};
   for (size_t i = 0; i < g->outputs.n; i++) b.settled[g->outputs.data[i]] = true;
-  for (size_t i = g->nodes.n; i-- > 0;) settle_backwards(&b, wk_nod(g, (wk_node_id)i));
+  wk_storage_backwards(&(wk_storage_choice){g, &b, is_settled, settle_in_result});
   for (size_t i = 0; i < g->nodes.n; i++) {
     const wk_node *n = wk_nod(g, (wk_node_id)i);
-    for (uint32_t k = 0; is_view(n->op) && k < n->n_out; k++)
+    for (uint32_t k = 0; wk_node_shows(n) && k < n->n_out; k++)
       if (n->out[k] != WK_NONE) settle_in(&b, n->out[k], n->in[0]);
   }
 }
@@ -96,11 +69,6 @@ static const uint32_t *take(wk_arena *a, list *l, uint32_t *n) {
   return p;
 }
 
-static uint32_t first_inplace(wk_op op) {
-  if (op == WK_OP_MAP) return 0;
-  return op == WK_OP_CONV || op == WK_OP_CONV_TRANSPOSE || op == WK_OP_MATMUL ? 3 : UINT32_MAX;
-}
-
 static void add_predecessor(const wk_graph *g, wk_value_id v, list *preds) {
   if (v != WK_NONE && wk_val(g, v)->kind == WK_VALUE_NODE) add_once(preds, wk_val(g, v)->node);
 }
@@ -108,13 +76,14 @@ static void add_predecessor(const wk_graph *g, wk_value_id v, list *preds) {
 static void describe_node(const wk_graph *g, const uint32_t *up, const wk_node *n,
                           wk_order_node *out, wk_arena *arena) {
   list preds = {0}, blocks = {0}, inplace = {0};
+  uint32_t elementwise = wk_op_first_elementwise(n->op);
   add_predecessor(g, n->predicate, &preds);
   for (uint32_t k = 0; k < n->n_in; k++) {
     wk_value_id v = n->in[k];
     if (v == WK_NONE) continue;
     add_once(&blocks, up[v]);
     add_predecessor(g, v, &preds);
-    if (k >= first_inplace(n->op)) add_once(&inplace, up[v]);
+    if (k >= elementwise) add_once(&inplace, up[v]);
   }
   for (uint32_t k = 0; k < n->n_out; k++)
     if (n->out[k] != WK_NONE) add_once(&blocks, up[n->out[k]]);

@@ -8,15 +8,11 @@
 
 #include "compiler/memory/order_model.h"
 
-static bool is_view(wk_op op) {
-  return op == WK_OP_RESHAPE || op == WK_OP_TRANSPOSE || op == WK_OP_IDENTITY;
-}
-
 /* The node that computes the value, past what shows all of its elements; WK_NONE: none does. */
 static wk_node_id producer(const wk_graph *g, wk_value_id v) {
   while (wk_val(g, v)->kind == WK_VALUE_NODE) {
     const wk_node *n = wk_nod(g, wk_val(g, v)->node);
-    if (!is_view(n->op)) return wk_val(g, v)->node;
+    if (wk_node_view(n) != WK_VIEW_WHOLE) return wk_val(g, v)->node;
     v = n->in[0];
   }
   return WK_NONE;

@@ -129,15 +129,9 @@ static bool affine_at(const wk_rewrite *r, wk_value_id v, int axis, affine *a) {
 /* ---- contractions --------------------------------------------------------------------------- */
 
 static bool is_plain_contraction(const wk_rewrite *r, const wk_node *n) {
-  const wk_expr *epilogue;
-  switch (n->op) {
-  case WK_OP_CONV: epilogue = WK_ATTR(n, conv)->epilogue; break;
-  case WK_OP_CONV_TRANSPOSE: epilogue = WK_ATTR(n, conv_transpose)->epilogue; break;
-  case WK_OP_MATMUL: epilogue = WK_ATTR(n, matmul)->epilogue; break;
-  default: return false;
-  }
-  return !epilogue && n->n_in <= 3 && n->n_out == 1 && n->predicate == WK_NONE &&
-         is_real(r, n->in[0]);
+  if (!wk_op_takes_extras(n->op)) return false;
+  return !wk_op_epilogue(n->op, n->attrs) && n->n_in <= 3 && n->n_out == 1 &&
+         n->predicate == WK_NONE && is_real(r, n->in[0]);
 }
 
 static int output_axis(const wk_node *n, const wk_type *y) {

@@ -5,26 +5,6 @@
 
 #define MAX_EXTRAS 6
 
-static const wk_expr *epilogue_of(const wk_node *n) {
-  switch (n->op) {
-  case WK_OP_CONV: return WK_ATTR(n, conv)->epilogue;
-  case WK_OP_CONV_TRANSPOSE: return WK_ATTR(n, conv_transpose)->epilogue;
-  default: return WK_ATTR(n, matmul)->epilogue;
-  }
-}
-
-static void set_epilogue(wk_op op, void *attrs, const wk_expr *e) {
-  switch (op) {
-  case WK_OP_CONV: ((wk_attr_conv *)attrs)->epilogue = e; break;
-  case WK_OP_CONV_TRANSPOSE: ((wk_attr_conv_transpose *)attrs)->epilogue = e; break;
-  default: ((wk_attr_matmul *)attrs)->epilogue = e; break;
-  }
-}
-
-static bool is_contraction(const wk_node *n) {
-  return n->op == WK_OP_CONV || n->op == WK_OP_CONV_TRANSPOSE || n->op == WK_OP_MATMUL;
-}
-
 static bool is_integer(const wk_graph *g, const wk_node *n) {
   return wk_dtype_is_int(wk_val(g, n->in[0])->type.dtype);
 }
@@ -61,7 +41,7 @@ static wk_status fuse(wk_pass_ctx *c, wk_graph *g, wk_node_id id, wk_node_id map
   wk_fuse f = {.b = wk_expr_begin(a), .g = g, .first = 1};
   uint16_t acc = wk_expr_input(f.b, 0, t), given[2 * WK_FUSE_MAX_INPUTS] = {0};
   wk_value_id values[2 * WK_FUSE_MAX_INPUTS];
-  const wk_expr *old = epilogue_of(&n);
+  const wk_expr *old = wk_op_epilogue(n.op, n.attrs);
   if (old) {
     values[0] = WK_NONE;
     given[0] = acc;
@@ -76,7 +56,7 @@ static wk_status fuse(wk_pass_ctx *c, wk_graph *g, wk_node_id id, wk_node_id map
   uint16_t r = wk_fuse_inline(&f, WK_ATTR(&m, map)->body, values, m.n_in, given);
   const wk_expr *e = wk_expr_finish(f.b, &r, 1);
   void *attrs = wk_attrs_clone(a, n.op, n.attrs);
-  set_epilogue(n.op, attrs, e);
+  wk_op_set_epilogue(n.op, attrs, e);
   wk_value_id in[2 * WK_FUSE_MAX_INPUTS + 8] = {n.in[0], n.in[1], n.n_in > 2 ? n.in[2] : WK_NONE};
   uint32_t n_in = f.n ? 3 : n.n_in < 3 ? n.n_in : 3;
   for (uint32_t k = 0; k < f.n; k++) in[n_in++] = f.in[k];
@@ -100,7 +80,7 @@ wk_status wk_pass_fuse_epilogue(wk_graph *g, wk_pass_ctx *c) {
     for (size_t i = 0; i < n_nodes; i++) {
       const wk_node *n = wk_nod(g, (wk_node_id)i);
       wk_node_id map;
-      if (n->dead || !is_contraction(n) || n->predicate != WK_NONE) continue;
+      if (n->dead || !wk_op_takes_extras(n->op) || n->predicate != WK_NONE) continue;
       if (!fitting_map(g, &u, n, &map)) continue;
       WK_TRY(fuse(c, g, (wk_node_id)i, map, &changed));
     }

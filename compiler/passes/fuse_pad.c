@@ -2,7 +2,6 @@
  * Constant padding of the spatial axes becomes the padding of the window behind it, where that pads
  * with the same number: 0 for convolutions, means and norms, -infinity for maxima. The positions
  * that a mean counts (real_pads) are those of the padded tensor, so they grow with it. */
-#include <math.h>
 #include <string.h>
 
 #include "compiler/passes/rewrite.h"
@@ -31,47 +30,28 @@ static wk_ints grown(wk_arena *a, wk_ints pads, const int64_t *by) {
   return wk_ints_dup(a, v, pads.n);
 }
 
-/* The pads attribute of a window operator; NULL when it has none. */
-static wk_ints *pads_of(wk_op op, void *attrs) {
-  switch (op) {
-  case WK_OP_CONV: return &((wk_attr_conv *)attrs)->pads;
-  case WK_OP_AVG_POOL: return &((wk_attr_avg_pool *)attrs)->pads;
-  case WK_OP_INTEGER_AVG_POOL: return &((wk_attr_integer_avg_pool *)attrs)->pads;
-  case WK_OP_LP_POOL: return &((wk_attr_lp_pool *)attrs)->pads;
-  case WK_OP_MAX_POOL: return &((wk_attr_max_pool *)attrs)->pads;
-  default: return NULL;
+/* Whether a window slides over the first operand and sees a number outside of it. */
+static bool sees_outside(wk_op op) {
+  switch (wk_op_get(op)->traits.window) {
+  case WK_WINDOW_ZERO:
+  case WK_WINDOW_LEAST:
+  case WK_WINDOW_ATTRIBUTE: return true;
+  case WK_WINDOW_NONE:
+  case WK_WINDOW_BACK: break;
   }
-}
-
-/* What of the padding counts in a mean; NULL where there is none. */
-static wk_ints *real_pads_of(wk_op op, void *attrs) {
-  switch (op) {
-  case WK_OP_AVG_POOL: return &((wk_attr_avg_pool *)attrs)->real_pads;
-  case WK_OP_INTEGER_AVG_POOL: return &((wk_attr_integer_avg_pool *)attrs)->real_pads;
-  default: return NULL;
-  }
-}
-
-/* What a window sees outside of its input. */
-static double outside(const wk_node *n) {
-  switch (n->op) {
-  case WK_OP_MAX_POOL: return -INFINITY;
-  case WK_OP_CONV: return (double)WK_ATTR(n, conv)->pad_value;
-  case WK_OP_INTEGER_AVG_POOL: return (double)WK_ATTR(n, integer_avg_pool)->x_zero;
-  default: return 0;
-  }
+  return false;
 }
 
 static bool fuse(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   (void)id;
   int64_t amounts[2 * WK_MAX_RANK];
-  if (!pads_of(n->op, n->attrs) || n->n_out != 1) return false;
+  if (!sees_outside(n->op) || n->n_out != 1) return false;
   const wk_node *pad = wk_made_by(r, n->in[0], WK_OP_PAD);
-  if (!pad || !spatial_amounts(r, pad, outside(n), amounts)) return false;
+  if (!pad || !spatial_amounts(r, pad, wk_op_outside(n->op, n->attrs), amounts)) return false;
   void *attrs = wk_attrs_clone(r->arena, n->op, n->attrs);
-  wk_ints *pads = pads_of(n->op, attrs);
+  wk_ints *pads = wk_op_ints(n->op, attrs, "pads");
   *pads = grown(r->arena, *pads, amounts);
-  wk_ints *real = real_pads_of(n->op, attrs);
+  wk_ints *real = wk_op_ints(n->op, attrs, "real_pads");
   if (real) *real = grown(r->arena, *real, amounts);
   wk_value_id *in = wk_arena_memdup(r->c->scratch, n->in, n->n_in * sizeof *in);
   in[0] = pad->in[0];

@@ -70,18 +70,10 @@ bool wk_quantize_is_operand(const wk_graph *g, const wk_node *n, uint32_t i) {
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
-static bool has_epilogue(const wk_node *n) {
-  switch (n->op) {
-  case WK_OP_CONV: return WK_ATTR(n, conv)->epilogue;
-  case WK_OP_CONV_TRANSPOSE: return WK_ATTR(n, conv_transpose)->epilogue;
-  case WK_OP_MATMUL: return WK_ATTR(n, matmul)->epilogue;
-  default: return false;
-  }
-}
-
 static bool can_be_layer(const wk_graph *g, const wk_node *n) {
   int k = kind_of(n->op);
-  if (k < 0 || n->dead || n->predicate != WK_NONE || has_epilogue(n)) return false;
+  if (k < 0 || n->dead || n->predicate != WK_NONE || wk_op_epilogue(n->op, n->attrs))
+    return false;
   for (uint32_t i = 0; i < n->n_in; i++)
     if (is_activation_at(k, i) && !is_f32(g, n->in[i])) return false;
   for (uint32_t i = 0; i < n->n_out; i++)

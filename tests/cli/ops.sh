@@ -40,6 +40,11 @@ done <<'END'
 --gradients|OPERATOR BY NOTE|100
 --passes|PASS ON WHAT IT DOES|20
 END
+# Primitives: more of them are work for every target.
+for option in '' --onnx --ir; do
+  status 0 "$wick" ops $option
+  shows '^143 operators of graphs, of which 24 are primitives: '
+done
 status 0 "$wick" ops --gradients
 shows '^gelu +definition *$'
 read -r some all exact _ flat < <(tail -1 shown | grep -oE '[0-9]+' | tr '\n' ' ')

@@ -383,19 +383,6 @@ void wk_accel_cut_pieces(wk_accel_making *k, wk_accel_op *op, const wk_accel_vie
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* The expression of a node that fusion may change. */
-static const wk_expr *expr_of(const wk_node *n) {
-  switch (n->op) {
-    case WK_OP_CONV: return WK_ATTR(n, conv)->epilogue;
-    case WK_OP_CONV_TRANSPOSE: return WK_ATTR(n, conv_transpose)->epilogue;
-    case WK_OP_MATMUL: return WK_ATTR(n, matmul)->epilogue;
-    case WK_OP_INTEGER_MATMUL: return WK_ATTR(n, integer_matmul)->epilogue;
-    case WK_OP_MAP: return WK_ATTR(n, map)->body;
-    case WK_OP_REDUCE: return WK_ATTR(n, reduce)->post;
-    default: return NULL;
-  }
-}
-
 static bool try_concat(wk_accel_making *k) {
   wk_accel_operand y = wk_accel_result(k, k->node->out[0]), x, part;
   int64_t at = 0;
@@ -424,7 +411,8 @@ static bool is_flattened_for_products(wk_accel_making *k) {
       if (n->in[j] != v) continue;
       wk_accel_making m = *k;
       m.node = n;
-      if (n->op != WK_OP_MATMUL || j || !wk_accel_make_matmul(&m, expr_of(n))) return false;
+      const wk_expr *e = wk_op_epilogue(n->op, n->attrs);
+      if (n->op != WK_OP_MATMUL || j || !wk_accel_make_matmul(&m, e)) return false;
       is_read = true;
     }
   }
@@ -474,7 +462,7 @@ static const char *try_node(const wk_machine *m, const wk_graph *g, const wk_nod
  * why. */
 const char *wk_accel_refusal(const wk_machine *m, const wk_graph *g, const wk_node *n,
                              wk_arena *a) {
-  const wk_expr *e = expr_of(n);
+  const wk_expr *e = wk_op_epilogue(n->op, n->attrs);
   const char *reason = try_node(m, g, n, e, false, a);
   const wk_expr *first = reason ? wk_accel_first_result(e, a) : NULL;
   const char *why = first ? try_node(m, g, n, first, true, a) : NULL;
@@ -582,7 +570,8 @@ static bool make_nodes(wk_accel_making *k) {
     bool is_concat = n->op == WK_OP_CONCAT;
     if (n->dead || (is_movement(n) && !is_concat)) continue;
     add_layer(k, n);
-    if (is_concat ? !make_concat(k) : !wk_accel_make_node(k, expr_of(n))) return false;
+    const wk_expr *e = wk_op_epilogue(n->op, n->attrs);
+    if (is_concat ? !make_concat(k) : !wk_accel_make_node(k, e)) return false;
     note_left(k);
   }
   return true;
