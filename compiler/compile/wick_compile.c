@@ -206,23 +206,29 @@ static wk_status make_folder(wick_compiler *c) {
   return NULL;
 }
 
-static wk_status write_outputs(wick_compiler *c, wk_compilation *x) {
+/* name: as the command would call the output, which goes to a folder of its own. */
+static wk_status name_output(wick_compiler *c, wk_compilation *x, const char **name) {
   WK_TRY(wk_compilation_name_output(x, NULL));
-  bool is_text = !strcmp(x->output, "-");
-  const char *name = is_text ? x->emit.name : base_of(x->output);
-  WK_TRY(wk_compilation_name_output(x, wk_arena_printf(c->arena, "%s/out", c->folder)));
-  if (mkdir(x->output, 0700) != 0)
-    return wk_error_at(WK_IO, x->output, "cannot make a folder: %s", strerror(errno));
-  wk_status s =
-      wk_compilation_name_output(x, wk_arena_printf(c->arena, "%s/out/%s", c->folder, name));
-  if (!s) s = wk_compilation_write(x);
+  *name = strcmp(x->output, "-") ? wk_arena_strdup(c->arena, base_of(x->output)) : NULL;
+  const char *folder = wk_arena_printf(c->arena, "%s/out", c->folder);
+  if (mkdir(folder, 0700) != 0)
+    return wk_error_at(WK_IO, folder, "cannot make a folder: %s", strerror(errno));
+  return wk_compilation_name_output(
+      x, wk_arena_printf(c->arena, "%s/%s", folder, *name ? *name : x->emit.name));
+}
+
+static wk_status write_outputs(wick_compiler *c, wk_compilation *x) {
+  const char *name; /* NULL: of text */
+  WK_TRY(name_output(c, x, &name));
+  wk_status s = wk_compilation_run(x, NULL);
+  take_notes(c, &x->notes);
   for (size_t i = 0; i < x->files.n; i++) {
     if (!s) s = take_file(c, x->files.path[i]);
     unlink(x->files.path[i]);
     x->files.path[i] = wk_arena_strdup(x->arena, base_of(x->files.path[i]));
   }
-  x->output = is_text ? "-" : wk_arena_strdup(x->arena, name); /* as the command reports it */
-  if (is_text) x->files.n = 0;
+  x->output = name ? name : "-"; /* as the command reports it */
+  if (!name) x->files.n = 0;
   return s;
 }
 
@@ -274,8 +280,6 @@ static wk_status compile(wick_compiler *c) {
   wk_compilation x;
   wk_status s = wk_compilation_open(&c->o, c->path, &x);
   if (c->is_in_memory) x.name = wk_model_name(x.arena, c->name);
-  if (!s) s = wk_compilation_run(&x, NULL);
-  take_notes(c, &x.notes);
   if (!s) s = write_outputs(c, &x);
   x.model = c->name;
   if (!s) s = take_report(c, &x);
