@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The compiler as a library: examples/compile, built with an installed Wick, makes what the command
-# makes and says what it says; two threads compile at once.
+# makes and says what it says; two threads compile at once. With the command of a build with
+# WICK_SANITIZE=thread, ThreadSanitizer watches them.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 source "$(dirname "$0")/lib.bash" "$@"
 build=$(dirname "$wick") nets=$root/tests/nets
 flags=()
 is_sanitized && flags=(-fsanitize=address,undefined)
+has_thread_sanitizer && flags=(-fsanitize=thread)
 
 check 'install' cmake --install "$build" --prefix "$tmp/prefix"
 check 'configure' cmake -S "$root/examples/compile" -B example -DCMAKE_PREFIX_PATH="$tmp/prefix" \
