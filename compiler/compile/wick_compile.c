@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <llvm-c/ErrorHandling.h>
+#include <locale.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct wick_compiler {
   wick_compile_option shown; /* of wick_compiler_option */
   void (*end)(void *ctx, const char *why);
   void *ctx;
+  locale_t host; /* the thread's own, while it is in here */
   bool has_run;
   WK_VEC(wick_compile_message) messages;
   WK_VEC(wick_compile_output) outputs;
@@ -36,6 +38,26 @@ struct wick_compiler {
 static const wk_option options[] = {WK_COMPILE_OUTPUT_OPTIONS(wk_compile_options,),
                                     WK_COMPILE_TEXT_OPTIONS(wk_compile_options,), {0}};
 static const wk_command command = {.options = options};
+
+/* ---- the thread that is in here -------------------------------------------------------------- */
+
+static void leave(wick_compiler *c) {
+  wk_end_by(NULL, NULL);
+  uselocale(c->host);
+}
+
+static void end(void *ctx, const char *why) {
+  wick_compiler *c = ctx;
+  uselocale(c->host);
+  if (c->end) c->end(c->ctx, why);
+}
+
+/* The host's locale, which may have commas in its numbers, is not that of models and texts. */
+static void enter(wick_compiler *c) {
+  locale_t own = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc has it: nothing to free */
+  c->host = uselocale(own);
+  wk_end_by(end, c);
+}
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
@@ -160,9 +182,9 @@ static wk_status set(wick_compiler *c, const char *name, const char *value) {
 }
 
 int wick_compiler_set(wick_compiler *c, const char *option, const char *value) {
-  wk_end_by(c->end, c->ctx);
+  enter(c);
   int code = take_status(c, set(c, option, value));
-  wk_end_by(NULL, NULL);
+  leave(c);
   return code;
 }
 
@@ -314,9 +336,9 @@ int wick_compiler_run(wick_compiler *c) {
   if (c->has_run)
     return take_status(c, wk_error(WK_USAGE, "it has run: a compiler compiles once"));
   c->has_run = true;
-  wk_end_by(c->end, c->ctx);
+  enter(c);
   int code = run(c);
-  wk_end_by(NULL, NULL);
+  leave(c);
   return code;
 }
 

@@ -3,7 +3,7 @@
  * options as `wick compile` has them, runs once, and then has outputs and messages as data. It
  * never prints, and it ends neither the process nor a thread of its own accord (see
  * wick_compiler_on_end). Compilers are independent: each may be used by another thread, one thread
- * at a time. examples/compile is a whole program. */
+ * at a time. The locale of the program does not matter. examples/compile is a whole program. */
 #ifndef WICK_COMPILE_H
 #define WICK_COMPILE_H
 

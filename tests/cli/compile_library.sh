@@ -126,5 +126,54 @@ for k in 0 1; do
   "$wick" compile model.onnx "${options[@]}" -q -o model.wick
   check "the same from memory, $k" cmp "${k}1.model.wick" model.wick
 done
+
+# ---- in a program whose numbers have commas: a locale of nothing else
+{
+  echo CHARMAP
+  for ((i = 0; i < 128; i++)); do printf '<U%04X> \\x%02x -\n' $i $i; done
+  echo 'END CHARMAP'
+} >charmap
+printf 'LC_NUMERIC\ndecimal_point "<U002C>"\nthousands_sep ""\ngrouping -1\nEND LC_NUMERIC\n' >comma
+localedef -c -f ./charmap -i ./comma ./xx_XX >/dev/null 2>&1 # warns of what it lacks
+cat >locale.c <<'EOS'
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include "wick_compile.h"
+int main(int argc, char **argv) {
+  if (!setlocale(LC_ALL, "") || *localeconv()->decimal_point != ',') return 9;
+  wick_compiler *c = wick_compiler_new(argv[1]);
+  for (int i = 2; i + 1 < argc; i += 2) wick_compiler_set(c, argv[i], argv[i + 1]);
+  int code = wick_compiler_run(c);
+  const wick_compile_output *y = wick_compiler_output(c, 0);
+  if (y) fwrite(y->data, 1, y->bytes, stdout);
+  fputs(code ? wick_compiler_message(c, 0)->text : wick_compiler_report(c), stderr);
+  wick_compiler_free(c);
+  return *localeconv()->decimal_point == ',' ? code : 9;
+}
+EOS
+check 'a program with a locale' cc "${flags[@]}" -o locale locale.c \
+  -I"$tmp/prefix/include/wick/compiler/compile" -L"$tmp/prefix/lib" -lwickc
+cat >leaky.onnxtxt <<'EOS'
+ir_version: 8 opset_import { version: 17 } graph { name: "g"
+input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
+node { op_type: "LeakyRelu" input: "x" output: "y"
+       attribute { name: "alpha" type: FLOAT f: 0.3 } }
+output { name: "y" type { tensor_type { elem_type: 1 } } } }
+EOS
+figures() { sed '1,/"output_bytes"/d; /[0-9]\.[0-9e-]*,*$/s/[0-9.e-]*,*$/TIME/' "$1"; }
+with_commas() { # MODEL OPTION VALUE...
+  local model=$1 words=()
+  shift
+  for ((i = 1; i <= $#; i += 2)); do words+=("--${!i}" "${@:i + 1:1}"); done
+  "$wick" compile "$model" --cpu x86-64 "${words[@]}" -q -o want --report want.json
+  LOCPATH=$tmp LC_ALL=xx_XX ./locale "$model" cpu x86-64 "$@" >got 2>got.json || echo "status $?" >got
+  check "with commas, $model $*" cmp got want
+  check "a report with commas, $model $*" diff <(figures got.json) <(figures want.json)
+}
+with_commas leaky.onnxtxt emit graph
+with_commas leaky.onnxtxt emit package
+with_commas "$float" emit program
+with_commas "$float" target accel:tiny quantize-random 1
 check 'nothing is left in TMPDIR' test -z "$(find "$TMPDIR" -maxdepth 1 -name 'wick-*')"
 finish
