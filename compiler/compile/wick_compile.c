@@ -46,7 +46,7 @@ static void leave(wick_compiler *c) {
   uselocale(c->host);
 }
 
-static void end(void *ctx, const char *why) {
+static void end_of_thread(void *ctx, const char *why) {
   wick_compiler *c = ctx;
   uselocale(c->host);
   if (c->end) c->end(c->ctx, why);
@@ -56,7 +56,7 @@ static void end(void *ctx, const char *why) {
 static void enter(wick_compiler *c) {
   locale_t own = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc has it: nothing to free */
   c->host = uselocale(own);
-  wk_end_by(end, c);
+  wk_end_by(end_of_thread, c);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -289,13 +289,33 @@ static void end_of_memory(void *ctx, const char *why, bool diagnose) {
   wk_no_memory();
 }
 
-/* LLVM's, once for the process; the latter has no name in C. */
+/* C++'s operator new has one handler in the process, too: the host's stays what it is for threads
+ * that are not in here. */
+static struct {
+  void (*host)(void); /* NULL: none */
+  void (*fail)(void); /* throws std::bad_alloc, as operator new does without a handler */
+} in_new;
+
+static void end_of_new(void) {
+  wk_end("out of memory");
+  if (in_new.host) in_new.host();
+  else if (in_new.fail) in_new.fail();
+  else abort();
+}
+
+/* Those of LLVM and C++, once for the process; what has no name in C is looked for. */
 static void install(void) {
-  void (*of_memory)(void (*)(void *, const char *, bool), void *);
+  void (*of_llvm)(void (*)(void *, const char *, bool), void *);
+  void (*(*of_new)(void))(void), (*set_new)(void (*)(void));
   LLVMInstallFatalErrorHandler(end_of_llvm);
-  *(void **)&of_memory =
+  *(void **)&of_llvm =
       dlsym(RTLD_DEFAULT, "_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
-  if (of_memory) of_memory(end_of_memory, NULL);
+  *(void **)&of_new = dlsym(RTLD_DEFAULT, "_ZSt15get_new_handlerv");
+  *(void **)&set_new = dlsym(RTLD_DEFAULT, "_ZSt15set_new_handlerPFvvE");
+  *(void **)&in_new.fail = dlsym(RTLD_DEFAULT, "_ZSt17__throw_bad_allocv");
+  if (of_llvm) of_llvm(end_of_memory, NULL);
+  if (of_new) in_new.host = of_new();
+  if (set_new) set_new(end_of_new);
 }
 
 static wk_status compile(wick_compiler *c) {
