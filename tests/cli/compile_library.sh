@@ -178,8 +178,8 @@ with_commas "$float" emit program
 with_commas "$float" target accel:tiny quantize-random 1
 
 # ---- targets in plugins
-check 'configure a target' cmake -S "$root/examples/target" -B out -DCMAKE_PREFIX_PATH="$tmp/prefix" \
-  -DCMAKE_C_FLAGS="${flags[*]}"
+check 'configure a target' cmake -S "$root/examples/target" -B out \
+  -DCMAKE_PREFIX_PATH="$tmp/prefix" -DCMAKE_C_FLAGS="${flags[*]}"
 check 'build a target' cmake --build out
 with_commas "$float" plugin out/plainc.so target plainc
 says 'the environment names none' 2 "^--target: no target 'plainc'" \
