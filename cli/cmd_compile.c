@@ -152,7 +152,7 @@ static wk_status compile(const compile_opts *o, wk_compilation *c) {
   wk_status s = run_steps(o, report, c);
   wk_progress_end();
   if (c->told.n) fputs(c->told.s, stderr);
-  if (c->notes.n) fputs(c->notes.s, stderr);
+  wk_text_notes(stderr, c->notes.data, c->notes.n);
   if (s) {
     wk_out_abort(report);
     return s;

@@ -144,7 +144,7 @@ void wk_compilation_close(wk_compilation *c) {
   for (size_t i = 0; i < c->n; i++) free_binding(&c->bound[i]);
   free(c->bound);
   wk_targets_close(&c->targets);
-  wk_str_free(&c->notes);
+  wk_notes_free(&c->notes);
   wk_str_free(&c->told);
   wk_arena_free(c->arena);
   *c = (wk_compilation){0};

@@ -99,7 +99,7 @@ typedef struct {
   int64_t predicted_cycles; /* as in wk_emit_result */
   double emit_seconds, seconds; /* seconds: of all, since the run began */
   double began;             /* wk_clock() then */
-  wk_str notes;             /* what the user should know, as lines for standard error */
+  wk_notes notes;           /* what the user should know */
   wk_str told;              /* what was asked for: text for standard error */
   wk_compiled *bound;       /* n of them */
   size_t n;

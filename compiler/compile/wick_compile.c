@@ -90,20 +90,9 @@ static int take_status(wick_compiler *c, wk_status s) {
   return code;
 }
 
-/* Lines "wick: PATH: text"; a path with a newline in it makes lines of another form. */
-static void take_notes(wick_compiler *c, const wk_str *notes) {
-  static const char prefix[] = "wick: ";
-  const char *line = notes->n ? notes->s : "";
-  size_t n = strlen(c->path);
-  while (*line) {
-    const char *end = line + strcspn(line, "\n"), *text = line;
-    if (!strncmp(line, prefix, sizeof prefix - 1)) text += sizeof prefix - 1;
-    const char *place = !strncmp(text, c->path, n) && !strncmp(text + n, ": ", 2) ? c->path : NULL;
-    if (place) text += n + 2;
-    add_message(c, WICK_COMPILE_OK, place, wk_arena_strndup(c->arena, text, (size_t)(end - text)),
-                NULL);
-    line = *end ? end + 1 : end;
-  }
+static void take_notes(wick_compiler *c, const wk_notes *notes) {
+  for (size_t i = 0; i < notes->n; i++)
+    add_message(c, WICK_COMPILE_OK, notes->data[i].place, notes->data[i].text, NULL);
 }
 
 const wick_compile_message *wick_compiler_message(const wick_compiler *c, size_t i) {
