@@ -49,7 +49,8 @@ static const wk_option options[] = {
 
 typedef struct {
   const compile_opts *o;
-  uint64_t last; /* hash of the text before the step, for --print-after=changed */
+  wk_out *report; /* NULL: none is asked for */
+  uint64_t last;  /* hash of the text before the step, for --print-after=changed */
 } watcher;
 
 /* Steps that are no passes rewrite everything and count nothing. */
@@ -85,10 +86,20 @@ static void keep_imported(void *ctx, const wk_module *m) {
   wk_str_free(&b);
 }
 
-static wk_status run_steps(const compile_opts *o, wk_compilation *c) {
-  watcher w = {.o = o};
-  const wk_compile_watch watch = {keep_imported, after_step, &w};
-  return wk_compilation_run(c, o->print_after ? &watch : NULL);
+/* Room on the disk before the output replaces an older one. */
+static wk_status reserve_report(void *ctx, const wk_compilation *c) {
+  const watcher *w = ctx;
+  return w->report ? wk_out_reserve(w->report, wk_compile_json_size(c)) : NULL;
+}
+
+static wk_status run_steps(const compile_opts *o, wk_out *report, wk_compilation *c) {
+  watcher w = {.o = o, .report = report};
+  wk_compile_watch watch = {.emitting = reserve_report, .ctx = &w};
+  if (o->print_after) {
+    watch.imported = keep_imported;
+    watch.after = after_step;
+  }
+  return wk_compilation_run(c, &watch);
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -134,17 +145,14 @@ static void show(const compile_opts *o, const wk_compilation *c) {
   if (!o->quiet) wk_compile_summary(f, c);
 }
 
-/* The report is opened first: what cannot be written shall not cost a compilation. It has its room
- * on the disk before the output replaces an older one. */
+/* The report is opened first: what cannot be written shall not cost a compilation. */
 static wk_status compile(const compile_opts *o, wk_compilation *c) {
   wk_out *report = NULL;
   if (o->report) WK_TRY(wk_out_open(o->report, &report));
-  wk_status s = run_steps(o, c);
-  if (!s && report) s = wk_out_reserve(report, wk_compile_json_size(c));
-  if (!s) s = wk_compilation_write(c);
+  wk_status s = run_steps(o, report, c);
   wk_progress_end();
   if (c->told.n) fputs(c->told.s, stderr);
-  if (c->notes.n) fputs(c->notes.s, stderr);
+  wk_text_notes(stderr, c->notes.data, c->notes.n);
   if (s) {
     wk_out_abort(report);
     return s;

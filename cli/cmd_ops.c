@@ -159,7 +159,7 @@ static wk_status survey(const ops_opts *o) {
   WK_TRY(wk_binding_sets_parse(&o->binding, &b, 1, &n));
   wk_status st = wk_survey_make(o->model, &b, &o->targets, o->parts, &s);
   if (!st) {
-    if (s.notes.s) fputs(s.notes.s, stderr);
+    wk_text_notes(stderr, s.notes.data, s.notes.n);
     (o->json ? wk_survey_print_json : wk_survey_print)(&s, o->verbose);
     st = wk_survey_verdict(&s);
   }

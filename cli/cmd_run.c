@@ -221,7 +221,7 @@ static wk_status check_folders(const wk_run_opts *o) {
 
 static wk_status execute(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
   if (o->verbose) print_start(job->runner);
-  if (job->of_model) fwrite(job->notes.s, 1, job->of_model, stderr);
+  wk_text_notes(stderr, job->notes.data, job->of_model);
   if (o->dump) WK_TRY(wk_run_dump(o, job, out));
   if (o->profile) WK_TRY(wk_run_profile(o, job, out));
   if (!o->dump && !o->profile) WK_TRY(run_timed(o, job, out));
@@ -229,7 +229,8 @@ static wk_status execute(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) 
   for (size_t i = 0; i < wk_runner_outputs(job->runner); i++)
     print_output(wk_runner_output_name(job->runner, i), &out[i],
                  wk_runner_output_labels(job->runner, i));
-  if (job->notes.n) fputs(job->notes.s + job->of_model, stderr);
+  if (job->notes.n > job->of_model)
+    wk_text_notes(stderr, job->notes.data + job->of_model, job->notes.n - job->of_model);
   return NULL;
 }
 

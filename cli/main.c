@@ -53,7 +53,7 @@ static const wk_cli cli = {
 
 /* Settings of targets that the environment lists stand in these texts. What cannot be loaded is
  * told to whoever wants to use it. */
-static void load_listed(void) { wk_status_free(wk_plugins_load(&(wk_strings){0})); }
+static void load_listed(void) { wk_status_free(wk_plugins_load_listed()); }
 
 static wk_status help(const void *options, const wk_strings *args) {
   const wk_command *c;
@@ -115,7 +115,8 @@ static wk_status load_plugins(const wk_command *c, int argc, char **argv) {
   wk_strings files = {0};
   if (!wk_option_has(c->options, WK_PLUGIN_OPTION)) return NULL;
   wk_options_find(c, argc, argv, WK_PLUGIN_OPTION, &files);
-  wk_status s = wk_plugins_load(&files);
+  wk_status s = wk_plugins_load_listed();
+  if (!s) s = wk_plugins_load(&files);
   wk_vec_free(&files);
   return s;
 }

@@ -39,8 +39,8 @@ typedef struct {
   wk_tensor *in;    /* one per input of the runner; borrowed from files or own */
   bool *is_own;
   bool list_all;    /* as in wk_import_options */
-  wk_str notes;     /* lines for standard error, when all has gone well */
-  size_t of_model;  /* bytes of these that are about the model, which may explain a fault */
+  wk_notes notes;   /* for when all has gone well */
+  size_t of_model;  /* how many of these are about the model, which may explain a fault */
 } wk_run_job;
 
 /* Reads the files, loads or compiles the model for their shapes, makes the inputs that are left.

@@ -134,9 +134,9 @@ wk_status wk_run_dump(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
   if (!s) s = dump_outputs(&d, job, out);
   wk_map_free(d.named);
   if (!s)
-    wk_str_printf(&job->notes, "wick: %zu %s in %s%s\n", d.folder.files.n,
-                  d.folder.files.n == 1 ? "tensor" : "tensors", o->dump,
-                  wk_runner_session(job->runner) ? " (results of instructions; --target eval has "
-                                                   "every tensor of the model)" : "");
+    wk_notes_add(&job->notes, NULL, "%zu %s in %s%s", d.folder.files.n,
+                 d.folder.files.n == 1 ? "tensor" : "tensors", o->dump,
+                 wk_runner_session(job->runner) ? " (results of instructions; --target eval has "
+                                                  "every tensor of the model)" : "");
   return wk_run_folder_close(&d.folder, s);
 }

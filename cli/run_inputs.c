@@ -269,8 +269,8 @@ static wk_status make_inputs(const wk_run_opts *o, wk_run_job *job) {
     made++;
   }
   if (made)
-    wk_str_printf(&job->notes, "wick: %zu of %zu %s random, seed %lld\n", made, n,
-                  n == 1 ? "input is" : "inputs are", (long long)o->random);
+    wk_notes_add(&job->notes, NULL, "%zu of %zu %s random, seed %lld", made, n,
+                 n == 1 ? "input is" : "inputs are", (long long)o->random);
   return NULL;
 }
 
@@ -295,7 +295,7 @@ void wk_run_job_free(wk_run_job *job) {
     if (job->is_own[i]) wk_tensor_free(&job->in[i]);
   for (size_t i = 0; i < job->files.n; i++) wk_tensor_free(&job->files.data[i].t);
   wk_vec_free(&job->files);
-  wk_str_free(&job->notes);
+  wk_notes_free(&job->notes);
   wk_runner_free(job->runner);
   wk_arena_free(job->arena);
 }

@@ -112,7 +112,7 @@ void wk_survey_free(wk_survey *s) {
     for (size_t i = 0; i < s->report.nodes.n; i++) wk_vec_free(&s->runs.data[r].place[i].reasons);
   wk_vec_free(&s->runs);
   wk_import_report_free(&s->report);
-  wk_str_free(&s->notes);
+  wk_notes_free(&s->notes);
   wk_arena_free(s->arena);
 }
 

@@ -40,7 +40,7 @@ typedef struct {
   WK_VEC(wk_survey_run) runs;
   int64_t refused, unknown; /* nodes */
   int64_t refused_besides;  /* inputs, outputs, initialisers */
-  wk_str notes;
+  wk_notes notes;
 } wk_survey;
 
 #define WK_SURVEY_ALL "all" /* in place of a target: each one by itself */

@@ -60,6 +60,12 @@ wk_text24 wk_text_count(int64_t n) {
   return t;
 }
 
+void wk_text_notes(FILE *f, const wk_note *notes, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    fprintf(f, "wick: %s%s%s\n", notes[i].place ? notes[i].place : "",
+            notes[i].place ? ": " : "", notes[i].text);
+}
+
 const char *wk_text_shown(wk_arena *a, const char *name) {
   char *s = wk_arena_strdup(a, name);
   wk_text_clean(s);

@@ -4,6 +4,7 @@
 #define WICK_CLI_TEXT_H
 
 #include "compiler/eval/eval.h"
+#include "compiler/pipeline/model.h"
 
 /* "[0,12,4]": the position of element `flat` of a row-major tensor. */
 void wk_text_position(wk_str *b, const wk_type *t, int64_t flat);
@@ -17,6 +18,9 @@ wk_text24 wk_text_seconds(double s);
 wk_text24 wk_text_count(int64_t n);
 /* A name from a model, fit for a terminal. */
 const char *wk_text_shown(wk_arena *a, const char *name);
+
+/* Lines "wick: PLACE: TEXT". */
+void wk_text_notes(FILE *f, const wk_note *notes, size_t n);
 
 /* Columns of text, aligned; numbers to the right. Rows are '\t'-separated cells. */
 typedef struct {

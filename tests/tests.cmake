@@ -21,6 +21,9 @@ target_link_libraries(wk_random PUBLIC wk_eval wk_check wk_sim)
 # Random streams for as long as one likes; no test.
 add_executable(soak_streams ${CMAKE_SOURCE_DIR}/tests/soak_streams.c)
 target_link_libraries(soak_streams wk_random)
+# Compilations in threads: scripts/threads.
+add_executable(soak_compile ${CMAKE_SOURCE_DIR}/tests/soak_compile.c)
+target_link_libraries(soak_compile wickc Threads::Threads)
 list(PREPEND WK_ALL wk_random)
 
 # An OpenCL library with devices of all kinds, and a driver without the loader, for

@@ -282,7 +282,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_status s = check_options(o);
   if (!s) s = check_paths(o, path, d.arena);
   if (!s) s = wk_grad_open(&d, o, path);
-  if (!s && d.job.notes.s) fputs(d.job.notes.s, stderr);
+  if (!s) wk_text_notes(stderr, d.job.notes.data, d.job.notes.n);
   if (!s) s = find_outputs(&d, o);
   if (!s) s = wk_grad_choose(&d, o);
   if (!s) s = o->check ? prove(&d, o) : emit(&d, o);

@@ -139,7 +139,7 @@ static wk_status write_report(const wk_quantize_job *j) {
 static wk_status load(wk_quantize_job *j) {
   wk_status s = wk_quantize_load(j);
   wk_progress_end();
-  if (j->notes.n) fputs(j->notes.s, stderr);
+  wk_text_notes(stderr, j->notes.data, j->notes.n);
   return s;
 }
 

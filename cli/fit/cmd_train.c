@@ -394,7 +394,7 @@ static wk_status prepare(wk_train_job *j) {
 static wk_status train(wk_train_job *j) {
   WK_TRY(check_options(j));
   WK_TRY(prepare(j));
-  if (j->notes.s) fputs(j->notes.s, stderr);
+  wk_text_notes(stderr, j->notes.data, j->notes.n);
   wk_train_print_weights(j);
   WK_TRY(wk_train_epochs(&j->run));
   WK_TRY(wk_train_write(j));
@@ -414,7 +414,7 @@ static void free_job(wk_train_job *j) {
   wk_vec_free(&j->run.history.steps);
   if (j->data.arena) wk_train_data_free(&j->data);
   if (j->binding.arena) wk_binding_set_free(&j->binding);
-  wk_str_free(&j->notes);
+  wk_notes_free(&j->notes);
   wk_arena_free(j->arena);
 }
 

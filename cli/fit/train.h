@@ -192,7 +192,7 @@ typedef struct {
   wk_quantised quantised; /* what --qat found in the model of the step */
   wk_weight_names names; /* that are trained */
   size_t n_weights;      /* of the model that could be */
-  wk_str notes;
+  wk_notes notes;
   int64_t memory_budget; /* bytes; 0: none */
   wk_train_cost cost;
   WK_VEC(wk_train_file) written;

@@ -201,9 +201,9 @@ static void note_scores(wk_train_job *j, const wk_graph *g) {
   wk_op op = wk_nod(g, wk_val(g, y)->node)->op;
   for (size_t i = 0; i < WK_COUNTOF(mismatches); i++)
     if (mismatches[i].op == op && mismatches[i].loss == j->step.loss)
-      wk_str_printf(&j->notes, "wick: %s: the output '%s' is that of a %s, and %s wants %s\n",
-                    j->path, wk_text_shown(j->arena, j->step.output), wk_op_get(op)->name,
-                    wk_loss_get(j->step.loss)->name, mismatches[i].wants);
+      wk_notes_add(&j->notes, j->path, "the output '%s' is that of a %s, and %s wants %s",
+                   wk_text_shown(j->arena, j->step.output), wk_op_get(op)->name,
+                   wk_loss_get(j->step.loss)->name, mismatches[i].wants);
 }
 
 static wk_status make_step(wk_train_job *j, wk_module **out) {

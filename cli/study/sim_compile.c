@@ -10,7 +10,7 @@
 #include "compiler/pipeline/runner.h"
 #include "compiler/stream/prefetch.h"
 
-static wk_status import(const wk_sim_opts *o, const char *path, wk_str *notes, wk_module **out) {
+static wk_status import(const wk_sim_opts *o, const char *path, wk_notes *notes, wk_module **out) {
   wk_binding_set sets[WK_MAX_BINDINGS];
   size_t n;
   WK_TRY(wk_binding_sets_parse(&o->binding, sets, WK_MAX_BINDINGS, &n));
@@ -32,7 +32,7 @@ static wk_option_pairs settings_of(const wk_sim_opts *o, const char *prefetch) {
 }
 
 static wk_status compile(const wk_sim_opts *o, const char *path, const char *prefetch,
-                         wk_str *notes, wk_nameless *out) {
+                         wk_notes *notes, wk_nameless *out) {
   wk_arena *a = wk_arena_new();
   wk_module *m = NULL;
   const char *target = wk_arena_printf(a, WK_ACCEL_TARGET ":%s", o->machine ? o->machine : "base");
@@ -50,7 +50,7 @@ static wk_status compile(const wk_sim_opts *o, const char *path, const char *pre
 }
 
 static wk_status run(const wk_sim_opts *o, const char *path, const char *prefetch,
-                     wk_str *notes, wk_sim_record *record) {
+                     wk_notes *notes, wk_sim_record *record) {
   wk_nameless f;
   WK_TRY(compile(o, path, prefetch, notes, &f));
   wk_status s = wk_sim_package(o, f.path, path, record);
@@ -71,10 +71,10 @@ static wk_status run_modes(const wk_sim_opts *o, const char *path, wk_sim_record
   for (size_t i = 0; i < WK_PREFETCH_COUNT; i++) {
     const char *mode = wk_sched_prefetch_names[i];
     bool has_run = !strcmp(mode, shown);
-    wk_str notes = {0}; /* those of the first time */
+    wk_notes notes = {0}; /* those of the first time */
     wk_sim_record_begin_mode(record, mode, has_run);
     wk_status s = has_run ? NULL : run(&figures, path, mode, &notes, record);
-    wk_str_free(&notes);
+    wk_notes_free(&notes);
     WK_TRY(s);
   }
   wk_sim_record_print_modes(record, wk_sim_output(o));
@@ -83,10 +83,10 @@ static wk_status run_modes(const wk_sim_opts *o, const char *path, wk_sim_record
 
 wk_status wk_sim_model_file(const wk_sim_opts *o, const char *path) {
   wk_sim_record *record = wk_sim_record_new(o, path);
-  wk_str notes = {0};
+  wk_notes notes = {0};
   wk_status s = run(o, path, prefetch_of(o), &notes, record);
-  if (notes.n) fputs(notes.s, stderr);
-  wk_str_free(&notes);
+  wk_text_notes(stderr, notes.data, notes.n);
+  wk_notes_free(&notes);
   if (!s && o->with_modes) s = run_modes(o, path, record);
   return wk_sim_record_close(record, s);
 }

@@ -110,7 +110,8 @@ static wk_status run_network(package_run *p) {
   size_t n = job.runner ? wk_runner_outputs(job.runner) : 0;
   wk_tensor *out = wk_xcalloc(n, sizeof *out);
   if (!s) s = wk_status_place(wk_runner_run(job.runner, job.in, out), p->path);
-  if (!s && job.notes.n && !wk_sim_record_is_mode(p->record)) fputs(job.notes.s, stderr);
+  if (!s && !wk_sim_record_is_mode(p->record))
+    wk_text_notes(stderr, job.notes.data, job.notes.n);
   for (size_t i = 0; i < n; i++) wk_tensor_free(&out[i]);
   free(out);
   wk_run_job_free(&job);

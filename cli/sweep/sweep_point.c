@@ -15,7 +15,7 @@
 static wk_status compile(const wk_sweep *s, const wk_sweep_point *p, const char *machine,
                          wk_nameless *package, json_t *row) {
   double began = wk_clock();
-  wk_str notes = {0};
+  wk_notes notes = {0};
   wk_module *m = NULL;
   wk_emit_result result = {.scratch_bytes = -1};
   wk_runner_options o = {.target.settings = p->settings, .model_name = p->model->name,
@@ -26,7 +26,7 @@ static wk_status compile(const wk_sweep *s, const wk_sweep_point *p, const char 
     status = wk_quantize_module(&m, p->model->path, s->o->quantize);
   if (!status) status = wk_compile_package(m, &o, package);
   wk_module_free(m);
-  wk_str_free(&notes);
+  wk_notes_free(&notes);
   json_object_set_new(row, "predicted", json_integer(result.predicted_cycles));
   json_object_set_new(row, "host_macs", json_integer(result.other_macs));
   json_object_set_new(row, "compile_seconds", json_real(wk_clock() - began));

@@ -8,6 +8,7 @@
 
 #include "cli/accel_parts.h"
 #include "cli/sweep/sweep.h"
+#include "cli/text.h"
 #include "compiler/pipeline/runner.h"
 #include "wick_version.h"
 
@@ -138,7 +139,7 @@ static const char *absolute(wk_sweep *s, const char *path) {
 /* The model is imported to see that it can be, and which files it has. */
 static wk_status read_model(wk_sweep *s, const char *path, wk_sweep_model *m) {
   wk_file f;
-  wk_str notes = {0};
+  wk_notes notes = {0};
   wk_module *module = NULL;
   WK_TRY(wk_file_map(path, &f));
   bool is_package = wk_is_package(&f);
@@ -150,8 +151,8 @@ static wk_status read_model(wk_sweep *s, const char *path, wk_sweep_model *m) {
   for (size_t i = 0; !status && i < module->files.n; i++)
     m->hash = hash_file(&module->files.data[i], m->hash);
   wk_module_free(module);
-  if (notes.n) fputs(notes.s, stderr);
-  wk_str_free(&notes);
+  wk_text_notes(stderr, notes.data, notes.n);
+  wk_notes_free(&notes);
   return status;
 }
 

@@ -83,7 +83,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
         : o->passes ? wk_compare_passes(o, &job)
                     : wk_compare_parts(o, &job);
   wk_progress_end();
-  if (job.notes.n && (!s || !*s->message)) fputs(job.notes.s, stderr);
+  if (!s || !*s->message) wk_text_notes(stderr, job.notes.data, job.notes.n);
   wk_run_job_free(&job);
   return wk_status_place(s, path);
 }

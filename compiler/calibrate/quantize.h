@@ -73,7 +73,7 @@ typedef struct {
   wk_arena *arena;
   const char *path;
   wk_calibration data;
-  wk_str notes; /* of the import, also where what follows it fails */
+  wk_notes notes; /* of the import, also where what follows it fails */
   wk_module *m; /* float, after the passes */
   wk_quantize_options options;
   wk_quantize_plan plan;

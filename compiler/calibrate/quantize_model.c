@@ -16,7 +16,7 @@ void wk_quantize_job_free(wk_quantize_job *j) {
   wk_quantize_plan_free(&j->plan);
   wk_module_free(j->m);
   wk_calibration_free(&j->data);
-  wk_str_free(&j->notes);
+  wk_notes_free(&j->notes);
   wk_arena_free(j->arena);
 }
 

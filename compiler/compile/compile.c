@@ -9,6 +9,7 @@ typedef struct {
   wk_compilation *c;
   wk_compiled *bound;
   const wk_compile_watch *watch; /* NULL: nobody */
+  enum { IMPORTING, COMPILING, EMITTING } at;
 } compiling;
 
 static void record_insts(wk_compiled *bound, const wk_program *p) {
@@ -42,31 +43,64 @@ static wk_status after_step(void *ctx, const wk_step_record *step, const wk_modu
   return x->watch && x->watch->after ? x->watch->after(x->watch->ctx, step, m, p) : NULL;
 }
 
-static wk_status import(compiling *x) {
+static wk_status measure_input(wk_compilation *c) {
+  const char *files[] = {c->model, c->bound[0].binding.init_net};
+  c->input_bytes = 0;
+  for (size_t i = 0; i < WK_COUNTOF(files); i++) {
+    wk_file f;
+    if (!files[i]) continue;
+    WK_TRY(wk_file_map(files[i], &f));
+    c->input_bytes += (int64_t)f.size;
+    wk_file_unmap(&f);
+  }
+  return NULL;
+}
+
+static wk_status import(void *ctx, wk_module **out) {
+  compiling *x = ctx;
   const wk_compile_options *o = x->c->o;
   double started = wk_clock();
   bool is_first = x->bound == x->c->bound;
   wk_progress("%s: import", x->c->name);
   WK_TRY(wk_model_import(x->c->model, &x->bound->binding, o->list_all, &x->c->notes,
-                         is_first ? &x->c->input_hash : NULL, &x->bound->module));
-  if (o->quantize) WK_TRY(wk_quantize_module(&x->bound->module, x->c->model, o->quantize));
+                         is_first ? &x->c->input_hash : NULL, out));
+  if (o->quantize) WK_TRY(wk_quantize_module(out, x->c->model, o->quantize));
   x->bound->import_seconds = wk_clock() - started;
-  if (x->watch && x->watch->imported) x->watch->imported(x->watch->ctx, x->bound->module);
+  if (x->watch && x->watch->imported) x->watch->imported(x->watch->ctx, *out);
+  x->at = COMPILING;
   return NULL;
+}
+
+static void add_notes(compiling *x, wk_status s) {
+  wk_model_target_notes(&x->c->notes, x->c->model, &x->bound->report, &x->c->targets,
+                        x->bound->parts, s);
+}
+
+/* All bindings together, behind the last of them. */
+static wk_status emit(void *ctx, wk_parts *parts) {
+  compiling *x = ctx;
+  x->at = EMITTING;
+  x->bound->parts = parts;
+  add_notes(x, NULL);
+  if (x->bound + 1 < x->c->bound + x->c->n) return NULL;
+  WK_TRY(measure_input(x->c));
+  if (x->watch && x->watch->emitting) WK_TRY(x->watch->emitting(x->watch->ctx, x->c));
+  return wk_compilation_write(x->c);
 }
 
 static wk_status compile_binding(compiling *x) {
   wk_compilation *c = x->c;
   const wk_compile_options *o = c->o;
-  wk_pipeline_options po = {.targets = &c->targets, .stop_after = o->stop_after,
-                            .convert = wk_compile_convert_type(o), .hook = after_step, .ctx = x};
+  wk_pipeline_options po = {.targets = &c->targets, .ends = {import, emit, x},
+                            .stop_after = o->stop_after, .convert = wk_compile_convert_type(o),
+                            .hook = after_step, .ctx = x};
   if (o->budget) wk_bytes_parse(o->budget, &po.memory_budget);
   po.graph_only = wk_emission_is_graph(&c->emit) && !o->stop_after;
   po.portable = wk_emission_is_program(&c->emit) && !o->stop_after;
   x->bound->arena = wk_arena_new();
-  WK_TRY(import(x));
   wk_status s = wk_pipeline_fit(&x->bound->module, &po, &x->bound->report, &x->bound->parts);
-  wk_model_target_notes(&c->notes, c->model, &x->bound->report, &c->targets, x->bound->parts, s);
+  if (x->at != COMPILING) return s; /* which says where by itself */
+  add_notes(x, s);
   return wk_status_place(s, c->model);
 }
 
@@ -110,28 +144,15 @@ void wk_compilation_close(wk_compilation *c) {
   for (size_t i = 0; i < c->n; i++) free_binding(&c->bound[i]);
   free(c->bound);
   wk_targets_close(&c->targets);
-  wk_str_free(&c->notes);
+  wk_notes_free(&c->notes);
   wk_str_free(&c->told);
   wk_arena_free(c->arena);
   *c = (wk_compilation){0};
 }
 
-static wk_status measure_input(wk_compilation *c) {
-  const char *files[] = {c->model, c->bound[0].binding.init_net};
-  c->input_bytes = 0;
-  for (size_t i = 0; i < WK_COUNTOF(files); i++) {
-    wk_file f;
-    if (!files[i]) continue;
-    WK_TRY(wk_file_map(files[i], &f));
-    c->input_bytes += (int64_t)f.size;
-    wk_file_unmap(&f);
-  }
-  return NULL;
-}
-
 wk_status wk_compilation_run(wk_compilation *c, const wk_compile_watch *watch) {
   c->began = wk_clock();
   for (size_t i = 0; i < c->n; i++)
-    WK_TRY(compile_binding(&(compiling){c, &c->bound[i], watch}));
-  return measure_input(c);
+    WK_TRY(compile_binding(&(compiling){c, &c->bound[i], watch, IMPORTING}));
+  return NULL;
 }

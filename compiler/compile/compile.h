@@ -99,7 +99,7 @@ typedef struct {
   int64_t predicted_cycles; /* as in wk_emit_result */
   double emit_seconds, seconds; /* seconds: of all, since the run began */
   double began;             /* wk_clock() then */
-  wk_str notes;             /* what the user should know, as lines for standard error */
+  wk_notes notes;           /* what the user should know */
   wk_str told;              /* what was asked for: text for standard error */
   wk_compiled *bound;       /* n of them */
   size_t n;
@@ -114,16 +114,17 @@ void wk_compilation_close(wk_compilation *c);
  * standard output. */
 wk_status wk_compilation_name_output(wk_compilation *c, const char *path) WK_MUST_CHECK;
 
-/* Who looks on; both may be NULL. A binding as imported, then as wk_pipeline_options has it. */
+/* Who looks on; each may be NULL. A binding as imported, then as wk_pipeline_options has it; all of
+ * them before the output is written. A status ends the run. */
 typedef struct {
   void (*imported)(void *ctx, const wk_module *m);
   wk_step_hook after;
+  wk_status (*emitting)(void *ctx, const wk_compilation *c);
   void *ctx;
 } wk_compile_watch;
-/* Every binding through all steps but the last. watch may be NULL. */
+/* Every binding through the pipeline, which ends with the output, where it was named. watch may be
+ * NULL. */
 wk_status wk_compilation_run(wk_compilation *c, const wk_compile_watch *watch) WK_MUST_CHECK;
-/* The last step: writes the output where it was named. */
-wk_status wk_compilation_write(wk_compilation *c) WK_MUST_CHECK;
 
 /* The only program, or NULL when there are several parts, or none yet. */
 const wk_program *wk_compiled_program(const wk_compiled *bound);
@@ -142,6 +143,8 @@ void wk_inst_text(wk_str *b, const wk_program *p, const wk_inst *i);
 /* What o->emit names, or what is written without it. WK_USAGE: nobody writes it. */
 wk_status wk_emission_find(const wk_compile_options *o, const wk_targets *t,
                            wk_emission *out) WK_MUST_CHECK;
+/* Writes the output where it was named. */
+wk_status wk_compilation_write(wk_compilation *c) WK_MUST_CHECK;
 bool wk_emission_is_code(const wk_emission *e);
 bool wk_emission_is_graph(const wk_emission *e);   /* of the module, before it is lowered */
 bool wk_emission_is_program(const wk_emission *e); /* as text */

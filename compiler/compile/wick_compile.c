@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <llvm-c/ErrorHandling.h>
+#include <locale.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct wick_compiler {
   wick_compile_option shown; /* of wick_compiler_option */
   void (*end)(void *ctx, const char *why);
   void *ctx;
+  locale_t host; /* the thread's own, while it is in here */
   bool has_run;
   WK_VEC(wick_compile_message) messages;
   WK_VEC(wick_compile_output) outputs;
@@ -36,6 +38,26 @@ struct wick_compiler {
 static const wk_option options[] = {WK_COMPILE_OUTPUT_OPTIONS(wk_compile_options,),
                                     WK_COMPILE_TEXT_OPTIONS(wk_compile_options,), {0}};
 static const wk_command command = {.options = options};
+
+/* ---- the thread that is in here -------------------------------------------------------------- */
+
+static void leave(wick_compiler *c) {
+  wk_end_by(NULL, NULL);
+  uselocale(c->host);
+}
+
+static void end_of_thread(void *ctx, const char *why) {
+  wick_compiler *c = ctx;
+  uselocale(c->host);
+  if (c->end) c->end(c->ctx, why);
+}
+
+/* The host's locale, which may have commas in its numbers, is not that of models and texts. */
+static void enter(wick_compiler *c) {
+  locale_t own = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc has it: nothing to free */
+  c->host = uselocale(own);
+  wk_end_by(end_of_thread, c);
+}
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
@@ -68,20 +90,9 @@ static int take_status(wick_compiler *c, wk_status s) {
   return code;
 }
 
-/* Lines "wick: PATH: text"; a path with a newline in it makes lines of another form. */
-static void take_notes(wick_compiler *c, const wk_str *notes) {
-  static const char prefix[] = "wick: ";
-  const char *line = notes->n ? notes->s : "";
-  size_t n = strlen(c->path);
-  while (*line) {
-    const char *end = line + strcspn(line, "\n"), *text = line;
-    if (!strncmp(line, prefix, sizeof prefix - 1)) text += sizeof prefix - 1;
-    const char *place = !strncmp(text, c->path, n) && !strncmp(text + n, ": ", 2) ? c->path : NULL;
-    if (place) text += n + 2;
-    add_message(c, WICK_COMPILE_OK, place, wk_arena_strndup(c->arena, text, (size_t)(end - text)),
-                NULL);
-    line = *end ? end + 1 : end;
-  }
+static void take_notes(wick_compiler *c, const wk_notes *notes) {
+  for (size_t i = 0; i < notes->n; i++)
+    add_message(c, WICK_COMPILE_OK, notes->data[i].place, notes->data[i].text, NULL);
 }
 
 const wick_compile_message *wick_compiler_message(const wick_compiler *c, size_t i) {
@@ -160,9 +171,9 @@ static wk_status set(wick_compiler *c, const char *name, const char *value) {
 }
 
 int wick_compiler_set(wick_compiler *c, const char *option, const char *value) {
-  wk_end_by(c->end, c->ctx);
+  enter(c);
   int code = take_status(c, set(c, option, value));
-  wk_end_by(NULL, NULL);
+  leave(c);
   return code;
 }
 
@@ -206,23 +217,29 @@ static wk_status make_folder(wick_compiler *c) {
   return NULL;
 }
 
-static wk_status write_outputs(wick_compiler *c, wk_compilation *x) {
+/* name: as the command would call the output, which goes to a folder of its own. */
+static wk_status name_output(wick_compiler *c, wk_compilation *x, const char **name) {
   WK_TRY(wk_compilation_name_output(x, NULL));
-  bool is_text = !strcmp(x->output, "-");
-  const char *name = is_text ? x->emit.name : base_of(x->output);
-  WK_TRY(wk_compilation_name_output(x, wk_arena_printf(c->arena, "%s/out", c->folder)));
-  if (mkdir(x->output, 0700) != 0)
-    return wk_error_at(WK_IO, x->output, "cannot make a folder: %s", strerror(errno));
-  wk_status s =
-      wk_compilation_name_output(x, wk_arena_printf(c->arena, "%s/out/%s", c->folder, name));
-  if (!s) s = wk_compilation_write(x);
+  *name = strcmp(x->output, "-") ? wk_arena_strdup(c->arena, base_of(x->output)) : NULL;
+  const char *folder = wk_arena_printf(c->arena, "%s/out", c->folder);
+  if (mkdir(folder, 0700) != 0)
+    return wk_error_at(WK_IO, folder, "cannot make a folder: %s", strerror(errno));
+  return wk_compilation_name_output(
+      x, wk_arena_printf(c->arena, "%s/%s", folder, *name ? *name : x->emit.name));
+}
+
+static wk_status write_outputs(wick_compiler *c, wk_compilation *x) {
+  const char *name; /* NULL: of text */
+  WK_TRY(name_output(c, x, &name));
+  wk_status s = wk_compilation_run(x, NULL);
+  take_notes(c, &x->notes);
   for (size_t i = 0; i < x->files.n; i++) {
     if (!s) s = take_file(c, x->files.path[i]);
     unlink(x->files.path[i]);
     x->files.path[i] = wk_arena_strdup(x->arena, base_of(x->files.path[i]));
   }
-  x->output = is_text ? "-" : wk_arena_strdup(x->arena, name); /* as the command reports it */
-  if (is_text) x->files.n = 0;
+  x->output = name ? name : "-"; /* as the command reports it */
+  if (!name) x->files.n = 0;
   return s;
 }
 
@@ -261,21 +278,39 @@ static void end_of_memory(void *ctx, const char *why, bool diagnose) {
   wk_no_memory();
 }
 
-/* LLVM's, once for the process; the latter has no name in C. */
+/* C++'s operator new has one handler in the process, too: the host's stays what it is for threads
+ * that are not in here. */
+static struct {
+  void (*host)(void); /* NULL: none */
+  void (*fail)(void); /* throws std::bad_alloc, as operator new does without a handler */
+} in_new;
+
+static void end_of_new(void) {
+  wk_end("out of memory");
+  if (in_new.host) in_new.host();
+  else if (in_new.fail) in_new.fail();
+  else abort();
+}
+
+/* Those of LLVM and C++, once for the process; what has no name in C is looked for. */
 static void install(void) {
-  void (*of_memory)(void (*)(void *, const char *, bool), void *);
+  void (*of_llvm)(void (*)(void *, const char *, bool), void *);
+  void (*(*of_new)(void))(void), (*set_new)(void (*)(void));
   LLVMInstallFatalErrorHandler(end_of_llvm);
-  *(void **)&of_memory =
+  *(void **)&of_llvm =
       dlsym(RTLD_DEFAULT, "_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
-  if (of_memory) of_memory(end_of_memory, NULL);
+  *(void **)&of_new = dlsym(RTLD_DEFAULT, "_ZSt15get_new_handlerv");
+  *(void **)&set_new = dlsym(RTLD_DEFAULT, "_ZSt15set_new_handlerPFvvE");
+  *(void **)&in_new.fail = dlsym(RTLD_DEFAULT, "_ZSt17__throw_bad_allocv");
+  if (of_llvm) of_llvm(end_of_memory, NULL);
+  if (of_new) in_new.host = of_new();
+  if (set_new) set_new(end_of_new);
 }
 
 static wk_status compile(wick_compiler *c) {
   wk_compilation x;
   wk_status s = wk_compilation_open(&c->o, c->path, &x);
   if (c->is_in_memory) x.name = wk_model_name(x.arena, c->name);
-  if (!s) s = wk_compilation_run(&x, NULL);
-  take_notes(c, &x.notes);
   if (!s) s = write_outputs(c, &x);
   x.model = c->name;
   if (!s) s = take_report(c, &x);
@@ -310,9 +345,9 @@ int wick_compiler_run(wick_compiler *c) {
   if (c->has_run)
     return take_status(c, wk_error(WK_USAGE, "it has run: a compiler compiles once"));
   c->has_run = true;
-  wk_end_by(c->end, c->ctx);
+  enter(c);
   int code = run(c);
-  wk_end_by(NULL, NULL);
+  leave(c);
   return code;
 }
 

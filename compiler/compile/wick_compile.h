@@ -3,7 +3,7 @@
  * options as `wick compile` has them, runs once, and then has outputs and messages as data. It
  * never prints, and it ends neither the process nor a thread of its own accord (see
  * wick_compiler_on_end). Compilers are independent: each may be used by another thread, one thread
- * at a time. examples/compile is a whole program. */
+ * at a time. The locale of the program does not matter. examples/compile is a whole program. */
 #ifndef WICK_COMPILE_H
 #define WICK_COMPILE_H
 
@@ -40,7 +40,7 @@ void wick_compiler_free(wick_compiler *c); /* NULL ok */
  * "emit" and the like, without dashes. value NULL: of a flag. Those that the command lets repeat
  * ("bind", "shape") are added, others take the place of an earlier value. Both are copied. "plugin"
  * loads a target from a shared object at once, for all compilers of the process: before any of them
- * is used by a second thread. */
+ * is used by a second thread. WICK_PLUGINS in the environment is for the command alone. */
 int wick_compiler_set(wick_compiler *c, const char *option, const char *value);
 /* Options by number: their names, what their values look like (NULL: a flag), and their texts.
  * NULL past the last; else valid until the next call. */
@@ -51,11 +51,12 @@ typedef struct {
 const wick_compile_option *wick_compiler_option(wick_compiler *c, size_t i);
 
 /* What to do when it cannot go on, in the thread that runs it or sets an option: out of memory
- * ("out of memory"), a bug of its own, or an error within LLVM that it has no way back from (of
- * which the process has one handler, set with the first run). `end` must not return; it may end the
- * thread or the process, or jump out with longjmp: then the compiler and all that it holds, and a
- * folder wick-XXXXXX in $TMPDIR, are lost, and it must neither be used nor freed. Without it the
- * process is aborted. */
+ * ("out of memory"), a bug of its own, or an error within LLVM that it has no way back from. `end`
+ * must not return; it may end the thread or the process, or jump out with longjmp: then the
+ * compiler and all that it holds, and a folder wick-XXXXXX in $TMPDIR, are lost, and it must
+ * neither be used nor freed. Without it the process is aborted.
+ * LLVM and C++'s operator new have one handler each in a process, which the first run sets; that
+ * of operator new calls the one that was there for threads that do not compile. */
 void wick_compiler_on_end(wick_compiler *c, void (*end)(void *ctx, const char *why), void *ctx);
 
 /* Compiles. Once: a second time is WICK_COMPILE_USAGE. */

@@ -255,24 +255,14 @@ static bool uses_input(const wk_module *m) {
   return found;
 }
 
-void wk_model_add_note(wk_str *b, const char *path, const char *note) {
-  char *shown = wk_xstrdup(note);
-  wk_str line = {0};
-  wk_text_clean(shown);
-  wk_str_printf(&line, "wick: %s: %s\n", path, shown);
-  if (!b->n || !strstr(b->s, line.s)) wk_str_add(b, line.s);
-  wk_str_free(&line);
-  free(shown);
-}
-
-void wk_model_notes(wk_str *b, const char *path, const wk_import_options *o,
+void wk_model_notes(wk_notes *n, const char *path, const wk_import_options *o,
                     const wk_import_report *report, const wk_module *m) {
-  for (size_t i = 0; i < report->notes.n; i++) wk_model_add_note(b, path, report->notes.data[i]);
+  for (size_t i = 0; i < report->notes.n; i++) wk_model_add_note(n, path, report->notes.data[i]);
   if (o->n_values && !uses_input(m))
-    wk_model_add_note(b, path, "--value leaves no input that is used: all outputs are constants");
+    wk_model_add_note(n, path, "--value leaves no input that is used: all outputs are constants");
 }
 
-wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all, wk_str *notes,
+wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all, wk_notes *notes,
                           uint64_t *hash, wk_module **out) {
   static const wk_binding_set none = {0};
   wk_import_options o = wk_binding_import_options(b ? b : &none, list_all);

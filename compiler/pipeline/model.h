@@ -53,6 +53,14 @@ typedef struct {
   WK_STRICT_OPSET_OPTION(type, member.strict_opset),                                           \
   WK_NET_OPTIONS(type, member)
 
+/* What a user should know of a model that is fine. */
+typedef struct {
+  char *place, *text; /* place: a file; NULL: none. text: one line. malloc'ed */
+} wk_note;
+typedef WK_VEC(wk_note) wk_notes;
+void wk_notes_add(wk_notes *n, const char *place, const char *fmt, ...) WK_PRINTF(3, 4);
+void wk_notes_free(wk_notes *n);
+
 /* The first of these options that is given, "--bind"; NULL: none is. */
 const char *wk_binding_given(const wk_binding_args *a);
 #define WK_LIST_ALL_HELP "a line for every node that is not supported, instead of every operator"
@@ -82,12 +90,12 @@ wk_status wk_binding_sets_parse(const wk_binding_args *a, wk_binding_set *out, s
 /* Imports; what an unsupported model has is listed in the status' notes: every node, or only every
  * operator. notes: as wk_model_notes. hash: as that of wk_net_import; may be NULL. Quantised models
  * keep their real operators. */
-wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all, wk_str *notes,
+wk_status wk_model_import(const char *path, const wk_binding_set *b, bool list_all, wk_notes *notes,
                           uint64_t *hash, wk_module **out) WK_MUST_CHECK;
 
-/* What the user should know about a successful import, as lines for standard error: what the report
- * notes, and that --value has left nothing to compute. No line is added that b has already. */
-void wk_model_notes(wk_str *b, const char *path, const wk_import_options *o,
+/* What the user should know about a successful import: what the report notes, and that --value has
+ * left nothing to compute. None is added that is there already. */
+void wk_model_notes(wk_notes *n, const char *path, const wk_import_options *o,
                     const wk_import_report *report, const wk_module *m);
 
 /* The same when there are tensors for inputs: those that the importer finds to decide shapes become
@@ -127,14 +135,14 @@ bool wk_is_model_name(const char *path);
  * in folders of their own. */
 char *wk_model_name(wk_arena *a, const char *path);
 
-/* A line for standard error, unless b has it already. */
-void wk_model_add_note(wk_str *b, const char *path, const char *note);
+/* A note, fit for a terminal, unless it is there already. */
+void wk_model_add_note(wk_notes *n, const char *path, const char *note);
 
 /* Adds what to do about products in floats when one of the targets computes with integers alone:
  * about a model in floats of which it has nothing, or about what stays in floats of another one;
  * and about weights for which a target multiplies more than the model does.
  * r, p and s are what the pipeline gave, which may have found that nobody has an operator. */
-void wk_model_target_notes(wk_str *notes, const char *path, const wk_pipeline_report *r,
+void wk_model_target_notes(wk_notes *notes, const char *path, const wk_pipeline_report *r,
                          const wk_targets *t, const wk_parts *p, wk_status s);
 
 /* WK_UNSUPPORTED, with what to do about it, when no part is the target's. */

@@ -15,7 +15,8 @@ typedef struct {
   wk_parts *parts;
   wk_part_refusals refused; /* what parts have been cut without */
   bool cuts_again;          /* one more was refused since they were cut */
-  bool stopped;
+  bool stopped;             /* what is left but the emission is left out */
+  double started;           /* wk_clock() after the import */
 } pipeline;
 
 static wk_status done(pipeline *l, const wk_step_record *r, const wk_module *m,
@@ -75,6 +76,12 @@ static wk_status part_passes(pipeline *l) {
 }
 
 /* ---- steps on the module --------------------------------------------------------------------- */
+
+static wk_status import(pipeline *l) {
+  if (!l->m) WK_TRY(l->o->ends.import(l->o->ends.ctx, &l->m));
+  l->started = wk_clock();
+  return wk_module_verify(l->m);
+}
 
 static void count_weights(const wk_module *m, wk_pipeline_report *r) {
   wk_map *seen = wk_map_new();
@@ -385,11 +392,20 @@ static wk_status run_on_parts(pipeline *l, const char *name, step_fn run) {
   return NULL;
 }
 
-/* A statement of compile: it ends there after an error, or when this is where it was to stop. */
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static wk_status emit(pipeline *l) {
+  for (size_t i = 0; l->parts && i < l->parts->parts.n; i++)
+    if (l->parts->parts.data[i].program)
+      l->report->instructions += (int64_t)l->parts->parts.data[i].program->body.insts.n;
+  l->report->seconds = wk_clock() - l->started;
+  return l->o->ends.emit ? l->o->ends.emit(l->o->ends.ctx, l->parts) : NULL;
+}
+
+/* A statement of compile, which is left out behind the step where it was to stop. */
 #define RUN(call)                     \
   do {                                \
-    WK_TRY(call);                     \
-    if (l->stopped) return NULL;      \
+    if (!l->stopped) WK_TRY(call);    \
   } while (0)
 #define ON_MODULE(name) RUN(run_step(l, #name, step_##name, NULL))
 #define ON_PARTS(name) RUN(run_on_parts(l, #name, step_##name))
@@ -404,18 +420,18 @@ static wk_status cut(pipeline *l) {
     ON_PARTS(layout);
     ON_PARTS(rematerialise);
     ON_PARTS(order);
-    WK_TRY(run_on_parts(l, "admit", step_admit));
+    ON_PARTS(admit);
   } while (l->cuts_again);
   return NULL;
 }
 
 static wk_status compile(pipeline *l) {
-  RUN(wk_module_verify(l->m));
+  RUN(import(l));
   ON_MODULE(integer);
   ON_MODULE(adapt);
   RUN(graph_passes(l, WK_STAGE_GRAPH));
   ON_MODULE(convert);
-  if (l->o->graph_only) return NULL;
+  l->stopped |= l->o->graph_only;
   ON_MODULE(lower);
   RUN(graph_passes(l, WK_STAGE_PRIMITIVE));
   RUN(cut(l));
@@ -423,28 +439,20 @@ static wk_status compile(pipeline *l) {
   RUN(inst_passes(l));
   RUN(target_passes(l));
   ON_PARTS(place);
-  return NULL; /* emit: of all bindings together (emit.h) */
+  return emit(l);
 }
 
 wk_status wk_pipeline_run(wk_module *m, const wk_pipeline_options *o, wk_pipeline_report *report,
                           wk_parts **out) {
   pipeline l = {.o = o, .report = report, .m = m};
-  double started = wk_clock();
   *report = (wk_pipeline_report){.arena = wk_arena_new()};
   *out = NULL;
   l.refused.arena = report->arena;
   wk_status s = compile(&l);
   wk_vec_free(&l.refused.list);
-  report->seconds = wk_clock() - started;
-  if (s) {
-    wk_parts_free(l.parts);
-    return s;
-  }
-  for (size_t i = 0; l.parts && i < l.parts->parts.n; i++)
-    if (l.parts->parts.data[i].program)
-      report->instructions += (int64_t)l.parts->parts.data[i].program->body.insts.n;
-  *out = l.parts;
-  return NULL;
+  if (s) wk_parts_free(l.parts);
+  else *out = l.parts;
+  return s;
 }
 
 void wk_pipeline_report_free(wk_pipeline_report *r) {

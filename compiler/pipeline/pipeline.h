@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pipeline: the whole compiler from an imported module to placed programs (rank 5). */
+ * pipeline: the whole compiler, step by step (rank 5). */
 #ifndef WICK_PIPELINE_PIPELINE_H
 #define WICK_PIPELINE_PIPELINE_H
 
@@ -48,8 +48,18 @@ void wk_pipeline_report_free(wk_pipeline_report *r);
 typedef wk_status (*wk_step_hook)(void *ctx, const wk_step_record *step, const wk_module *m,
                                   const wk_program *p);
 
+/* The first step and the last, which are whoever runs the pipeline's. */
+typedef struct {
+  wk_status (*import)(void *ctx, wk_module **out); /* not asked for a module that is given */
+  /* When all others ran, or those until where it was to stop: parts is what wk_pipeline_run gives,
+   * the report is complete. */
+  wk_status (*emit)(void *ctx, wk_parts *parts);
+  void *ctx;
+} wk_pipeline_ends;
+
 typedef struct {
   const wk_targets *targets;
+  wk_pipeline_ends ends;        /* functions may be NULL: the module is given, nothing is written */
   const char *stop_after;       /* step name, NULL: run to the end */
   wk_dtype convert;             /* F16 or BF16: what floats are stored in; NONE: as they are */
   int64_t memory_budget;        /* bytes of activations, by the estimate; 0: as it comes */
@@ -60,12 +70,14 @@ typedef struct {
   void *ctx;
 } wk_pipeline_options;
 
-/* Rewrites m. *out is NULL when the run ended before the partition, and its programs are NULL when
- * it ended before generation. They use constant data of m: keep m alive. */
+/* Rewrites m, or what is imported when it is NULL. *out is NULL when the run ended before the
+ * partition, and its programs are NULL when it ended before generation. They use constant data of
+ * the module: keep it alive. */
 wk_status wk_pipeline_run(wk_module *m, const wk_pipeline_options *o, wk_pipeline_report *report,
                           wk_parts **out) WK_MUST_CHECK;
 /* The same where o->memory_budget is for the placed activations of every part: tried until they
- * fit. *m becomes another module that keeps the one that it was. WK_RESOURCE says the least that
+ * fit, which is when something is written. *m, which is imported when it is NULL, then is another
+ * module that keeps the one that it was. *report is zero before. WK_RESOURCE says the least that
  * was found. */
 wk_status wk_pipeline_fit(wk_module **m, const wk_pipeline_options *o, wk_pipeline_report *report,
                           wk_parts **out) WK_MUST_CHECK;

@@ -10,15 +10,21 @@ enum { SWEEP = 8, REFINE = 4 };
 
 typedef struct {
   const wk_pipeline_options *o;
+  wk_module **given;        /* whose module it is */
   wk_module *from;          /* as it came */
   int64_t estimate;         /* that is allowed next */
   int64_t placed;           /* peak of the last run; INT64_MAX: no order is within the estimate */
   int64_t least, best;      /* the smallest of these, and its estimate */
   int64_t lowest, highest;  /* estimates of orders that are known */
-  wk_module *module;        /* of the last run, sharing the constants of `from` */
+  wk_module *module;        /* of a run, sharing the constants of `from`; NULL: it is handed over */
   wk_parts *parts;
   wk_pipeline_report *report;
 } fit;
+
+static bool fits(const fit *f) {
+  return f->o->memory_budget == 0 || f->placed <= f->o->memory_budget;
+}
+
 
 static int64_t placed_peak(const wk_parts *p) {
   int64_t most = 0;
@@ -36,16 +42,37 @@ static void forget(fit *f) {
   f->module = NULL;
 }
 
+/* Once for all runs, each of which has a copy. */
+static wk_status import(void *ctx, wk_module **out) {
+  fit *f = ctx;
+  if (!*f->given) WK_TRY(f->o->ends.import(f->o->ends.ctx, f->given));
+  f->from = *f->given;
+  if (f->o->memory_budget) f->module = wk_module_clone(f->from);
+  *out = f->module ? f->module : f->from;
+  return NULL;
+}
+
+static wk_status emit(void *ctx, wk_parts *parts) {
+  fit *f = ctx;
+  f->placed = placed_peak(parts);
+  if (!fits(f)) return NULL;
+  if (f->module) {
+    f->module->source = f->from;
+    *f->given = f->module;
+    f->module = NULL;
+  }
+  return f->o->ends.emit ? f->o->ends.emit(f->o->ends.ctx, parts) : NULL;
+}
+
 static wk_status run(fit *f) {
   wk_pipeline_options o = *f->o;
   forget(f);
   wk_pipeline_report_free(f->report);
   *f->report = (wk_pipeline_report){0};
-  f->module = wk_module_clone(f->from);
+  f->placed = 0;
+  o.ends = (wk_pipeline_ends){import, emit, f};
   o.memory_budget = f->estimate;
-  wk_status s = wk_pipeline_run(f->module, &o, f->report, &f->parts);
-  f->placed = s ? 0 : placed_peak(f->parts);
-  return s;
+  return wk_pipeline_run(NULL, &o, f->report, &f->parts);
 }
 
 /* A run with this estimate, unless it is too low for any order. */
@@ -64,8 +91,6 @@ static wk_status try(fit *f, int64_t estimate) {
   f->best = estimate;
   return NULL;
 }
-
-static bool fits(const fit *f) { return f->placed <= f->o->memory_budget; }
 
 /* Estimates from the budget down, each lower by what the one before it was too high. */
 static wk_status step_down(fit *f) {
@@ -100,6 +125,7 @@ static wk_status sweep(fit *f) {
 }
 
 static wk_status search(fit *f) {
+  if (f->o->memory_budget == 0) return run(f);
   WK_TRY(step_down(f));
   if (!fits(f)) WK_TRY(sweep(f));
   if (fits(f)) return NULL;
@@ -110,15 +136,9 @@ static wk_status search(fit *f) {
 
 wk_status wk_pipeline_fit(wk_module **m, const wk_pipeline_options *o, wk_pipeline_report *report,
                           wk_parts **out) {
-  if (o->memory_budget == 0) return wk_pipeline_run(*m, o, report, out);
-  fit f = {.o = o, .from = *m, .least = INT64_MAX, .report = report};
+  fit f = {.o = o, .given = m, .least = INT64_MAX, .report = report};
   wk_status s = search(&f);
-  if (s) {
-    forget(&f);
-    return s;
-  }
-  f.module->source = *m;
-  *m = f.module;
+  if (s) forget(&f);
   *out = f.parts;
-  return NULL;
+  return s;
 }

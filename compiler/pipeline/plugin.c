@@ -185,8 +185,6 @@ static wk_status load_listed(const char *text) {
 }
 
 static wk_status load_all(const wk_strings *files) {
-  const char *listed = getenv("WICK_PLUGINS");
-  if (listed) WK_TRY(load_listed(listed));
   for (size_t i = 0; i < files->n; i++) WK_TRY(load_named(files->data[i]));
   return NULL;
 }
@@ -194,6 +192,14 @@ static wk_status load_all(const wk_strings *files) {
 wk_status wk_plugins_load(const wk_strings *files) {
   pthread_mutex_lock(&lock);
   wk_status s = load_all(files);
+  pthread_mutex_unlock(&lock);
+  return s;
+}
+
+wk_status wk_plugins_load_listed(void) {
+  const char *listed = getenv("WICK_PLUGINS");
+  pthread_mutex_lock(&lock);
+  wk_status s = listed ? load_listed(listed) : NULL;
   pthread_mutex_unlock(&lock);
   return s;
 }

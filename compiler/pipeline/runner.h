@@ -17,7 +17,7 @@ typedef struct {
   const char *model_name;
   wk_pipeline_report *report; /* NULL or filled when the model is compiled */
   wk_emit_result *result;     /* likewise */
-  wk_str *notes;              /* NULL, or lines for standard error are added when it is compiled */
+  wk_notes *notes;            /* NULL, or added to when it is compiled */
   const char *path;           /* of the model, for them */
   const char *needed;         /* target that must have a part: otherwise the error says what to do;
                                  NULL: none */

@@ -78,7 +78,7 @@ static const char *text_of(const char *path, const wk_pipeline_report *r, const 
   return x.floats ? rest_text(&x, name, a) : NULL;
 }
 
-void wk_model_target_notes(wk_str *notes, const char *path, const wk_pipeline_report *r,
+void wk_model_target_notes(wk_notes *notes, const char *path, const wk_pipeline_report *r,
                          const wk_targets *t, const wk_parts *p, wk_status s) {
   if (s ? s->code != WK_UNSUPPORTED : !p) return;
   wk_arena *a = wk_arena_new();

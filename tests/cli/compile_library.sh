@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The compiler as a library: examples/compile, built with an installed Wick, makes what the command
-# makes and says what it says; two threads compile at once.
+# makes and says what it says; two threads compile at once. With the command of a build with
+# WICK_SANITIZE=thread, ThreadSanitizer watches them.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 source "$(dirname "$0")/lib.bash" "$@"
 build=$(dirname "$wick") nets=$root/tests/nets
 flags=()
 is_sanitized && flags=(-fsanitize=address,undefined)
+has_thread_sanitizer && flags=(-fsanitize=thread)
 
 check 'install' cmake --install "$build" --prefix "$tmp/prefix"
 check 'configure' cmake -S "$root/examples/compile" -B example -DCMAKE_PREFIX_PATH="$tmp/prefix" \
@@ -124,5 +126,127 @@ for k in 0 1; do
   "$wick" compile model.onnx "${options[@]}" -q -o model.wick
   check "the same from memory, $k" cmp "${k}1.model.wick" model.wick
 done
+
+# ---- in a program whose numbers have commas: a locale of nothing else
+{
+  echo CHARMAP
+  for ((i = 0; i < 128; i++)); do printf '<U%04X> \\x%02x -\n' $i $i; done
+  echo 'END CHARMAP'
+} >charmap
+printf 'LC_NUMERIC\ndecimal_point "<U002C>"\nthousands_sep ""\ngrouping -1\nEND LC_NUMERIC\n' >comma
+localedef -c -f ./charmap -i ./comma ./xx_XX >/dev/null 2>&1 # warns of what it lacks
+cat >locale.c <<'EOS'
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include "wick_compile.h"
+int main(int argc, char **argv) {
+  if (!setlocale(LC_ALL, "") || *localeconv()->decimal_point != ',') return 9;
+  wick_compiler *c = wick_compiler_new(argv[1]);
+  for (int i = 2; i + 1 < argc; i += 2) wick_compiler_set(c, argv[i], argv[i + 1]);
+  int code = wick_compiler_run(c);
+  const wick_compile_output *y = wick_compiler_output(c, 0);
+  if (y) fwrite(y->data, 1, y->bytes, stdout);
+  fputs(code ? wick_compiler_message(c, 0)->text : wick_compiler_report(c), stderr);
+  wick_compiler_free(c);
+  return *localeconv()->decimal_point == ',' ? code : 9;
+}
+EOS
+check 'a program with a locale' cc "${flags[@]}" -o locale locale.c \
+  -I"$tmp/prefix/include/wick/compiler/compile" -L"$tmp/prefix/lib" -lwickc
+cat >leaky.onnxtxt <<'EOS'
+ir_version: 8 opset_import { version: 17 } graph { name: "g"
+input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
+node { op_type: "LeakyRelu" input: "x" output: "y"
+       attribute { name: "alpha" type: FLOAT f: 0.3 } }
+output { name: "y" type { tensor_type { elem_type: 1 } } } }
+EOS
+figures() { sed '1,/"output_bytes"/d; /[0-9]\.[0-9e-]*,*$/s/[0-9.e-]*,*$/TIME/' "$1"; }
+with_commas() { # MODEL OPTION VALUE...
+  local model=$1 words=()
+  shift
+  for ((i = 1; i <= $#; i += 2)); do words+=("--${!i}" "${@:i + 1:1}"); done
+  "$wick" compile "$model" --cpu x86-64 "${words[@]}" -q -o want --report want.json
+  LOCPATH=$tmp LC_ALL=xx_XX ./locale "$model" cpu x86-64 "$@" >got 2>got.json ||
+    echo "status $?" >got
+  check "with commas, $model $*" cmp got want
+  check "a report with commas, $model $*" diff <(figures got.json) <(figures want.json)
+}
+with_commas leaky.onnxtxt emit graph
+with_commas leaky.onnxtxt emit package
+with_commas "$float" emit program
+with_commas "$float" target accel:tiny quantize-random 1
+
+# ---- targets in plugins
+check 'configure a target' cmake -S "$root/examples/target" -B out \
+  -DCMAKE_PREFIX_PATH="$tmp/prefix" -DCMAKE_C_FLAGS="${flags[*]}"
+check 'build a target' cmake --build out
+with_commas "$float" plugin out/plainc.so target plainc
+says 'the environment names none' 2 "^--target: no target 'plainc'" \
+  env WICK_PLUGINS=out/plainc.so example/compile "$cnn" target=plainc
+says 'a plugin that is none' 5 '^plugin none.so: No such file' example/compile "$cnn" plugin=none.so
+
+# ---- where memory runs out, which the sanitizers' allocators do not let happen
+cat >memory.c <<'EOS'
+#include <errno.h>
+#include <locale.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "wick_compile.h"
+void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+void *__libc_memalign(size_t, size_t);
+static long attempts, fails_at; /* this one and all after it; 0: none */
+static int fails(void) {
+  errno = ENOMEM;
+  return ++attempts >= fails_at && fails_at;
+}
+void *malloc(size_t n) { return fails() ? NULL : __libc_malloc(n); }
+void *calloc(size_t n, size_t m) { return fails() ? NULL : __libc_calloc(n, m); }
+void *realloc(void *p, size_t n) { return fails() ? NULL : __libc_realloc(p, n); }
+void *aligned_alloc(size_t a, size_t n) { return fails() ? NULL : __libc_memalign(a, n); }
+static jmp_buf out;
+static const char *said;
+static void end(void *ctx, const char *why) {
+  fails_at = 0;
+  said = why;
+  longjmp(*(jmp_buf *)ctx, 1);
+}
+/* How many attempts there were, or that it ended as it should: 0; or not: -1. */
+static long compile(const char *model, long at) {
+  wick_compiler *c = wick_compiler_new(model);
+  wick_compiler_on_end(c, end, &out);
+  wick_compiler_set(c, "cpu", "x86-64");
+  if (setjmp(out)) return strcmp(said, "out of memory") ? -1 : 0;
+  attempts = 0;
+  fails_at = at;
+  int code = wick_compiler_run(c);
+  long n = attempts;
+  fails_at = 0;
+  int good = at ? code == WICK_COMPILE_RESOURCE : !code && wick_compiler_output(c, 0);
+  wick_compiler_free(c);
+  return good ? n : -1;
+}
+int main(int argc, char **argv) {
+  enum { TRIES = 40 };
+  locale_t own = newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0);
+  uselocale(own);
+  compile(argv[1], 0); /* what is made once for the process */
+  long n = compile(argv[1], 0), bad = n < 0;
+  for (long k = 0; k < TRIES; k++) {
+    if (compile(argv[1], 1 + k * (n - 1) / TRIES) < 0) bad++;
+    if (uselocale((locale_t)0) != own) bad++;
+  }
+  printf("%ld wrong\n", bad);
+  return bad || compile(argv[1], 0) < 0;
+}
+EOS
+if ((${#flags[@]} == 0)); then
+  check 'a program without memory' cc -o memory memory.c \
+    -I"$tmp/prefix/include/wick/compiler/compile" -L"$tmp/prefix/lib" -lwickc
+  mkdir lost
+  gives 'it ends where it says' '^0 wrong$' env TMPDIR="$tmp/lost" timeout 300 ./memory "$float"
+fi
 check 'nothing is left in TMPDIR' test -z "$(find "$TMPDIR" -maxdepth 1 -name 'wick-*')"
 finish

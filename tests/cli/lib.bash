@@ -16,8 +16,10 @@ export MALLOC_PERTURB_=165
 # What sanitizers say, of whichever process and wherever its output goes.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$tmp.sanitizer
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}log_path=$tmp.sanitizer
+export TSAN_OPTIONS=${TSAN_OPTIONS:+$TSAN_OPTIONS:}log_path=$tmp.sanitizer
 # Under pipefail, what `grep -q` ends early has failed: -c reads to the end.
 has_device() { (($("$wick" devices 2>/dev/null | grep -c "^$1"))); }
+has_thread_sanitizer() { (($(nm "$wick" | grep -c __tsan_init))); }
 is_sanitized() { (($(nm "$wick" | grep -c __asan_init))); }
 has_loader() { (($(ldconfig -p 2>/dev/null | grep -c 'libOpenCL\.so\.1'))); } # OpenCL's
 

@@ -46,7 +46,7 @@ helps() {
 cp "$root/scripts/install" tree/scripts/real_install
 cp "$root/scripts/build" tree/scripts/real_build
 for script in scripts/{demo,test,real_install,real_build,compare_rtl,synthesise,timeline} \
-  scripts/{fuzz,coverage} bench/{setup,coverage,same_code,opencl} tools/{mutants,unused} \
+  scripts/{fuzz,coverage,threads} bench/{setup,coverage,same_code,opencl} tools/{mutants,unused} \
   tools/draw_folders bench/accel_{ablation,causes,speed,peak} \
   $(cd tree && ls bench/*.py tests/make/*.py tools/*.py |
     grep -vE '/(cli|peers|runtime|caffe2_net).py$'); do

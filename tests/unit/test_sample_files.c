@@ -359,7 +359,11 @@ static void add_run(wk_str *b, const wk_run_job *job) {
     for (int64_t k = 0; !job->is_own[i] && k < n; k++)
       wk_str_printf(b, "%g", ((const float *)job->in[i].data)[k]);
   }
-  if (job->notes.n) wk_str_printf(b, "; %.*s", (int)job->notes.n - 1, job->notes.s);
+  if (job->notes.n) wk_str_add(b, "; ");
+  for (size_t i = 0; i < job->notes.n; i++)
+    wk_str_printf(b, "%swick: %s%s%s", i ? "\n" : "",
+                  job->notes.data[i].place ? job->notes.data[i].place : "",
+                  job->notes.data[i].place ? ": " : "", job->notes.data[i].text);
 }
 
 static void inputs_of_runs(void **state) {

@@ -43,7 +43,8 @@ static void finish(wk_functional *f, const wk_epilogue *e) {
     for (int x = 0; x < e->nx; x++) drain_pixel(f, e, y, x, &r, channel);
 }
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
 #define CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
 #define CLONES

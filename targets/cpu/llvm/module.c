@@ -87,7 +87,7 @@ wk_status wk_cpu_module_build(const wk_target_part *parts, size_t n, const wk_si
   m->simd = simd;
   m->parts = parts;
   m->n = n;
-  m->ctx = LLVMContextCreate();
+  m->ctx = wk_object_context(&m->error);
   m->mod = LLVMModuleCreateWithNameInContext(name, m->ctx);
   wk_codegen_begin(&m->gen, m->ctx, m->mod, simd);
   m->name = wk_arena_strdup(m->gen.arena, name);
@@ -100,13 +100,14 @@ wk_status wk_cpu_module_build(const wk_target_part *parts, size_t n, const wk_si
   if (complete && wk_rare_needs_memory(m->mod))
     WK_TRY(wk_rare_link(m->ctx, m->mod, simd, UINT32_C(1) << WK_RARE_memory));
   forbid_jump_tables(m->ctx, m->mod);
-  return NULL;
+  return wk_object_error(m->ctx);
 }
 
 void wk_cpu_module_free(wk_cpu_module *m) {
   wk_codegen_end(&m->gen);
   if (m->mod) LLVMDisposeModule(m->mod);
   if (m->ctx) LLVMContextDispose(m->ctx);
+  wk_status_free(m->error);
   wk_vec_free(&m->consts);
   memset(m, 0, sizeof *m);
 }

@@ -20,6 +20,7 @@ typedef struct {
   size_t n;
   const char *name; /* begins every symbol */
   LLVMContextRef ctx;
+  wk_status error; /* of that context; NULL: none that has not been told */
   LLVMModuleRef mod;
   wk_codegen gen;
   wk_codegen_entry *entries; /* one per part */

@@ -20,6 +20,31 @@ static void initialize_targets(void) {
   LLVMInitializeAArch64AsmPrinter();
 }
 
+/* ---- errors --------------------------------------------------------------------------------- */
+
+static void keep_error(LLVMDiagnosticInfoRef info, void *error) {
+  wk_status *kept = error;
+  if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || *kept) return;
+  char *text = LLVMGetDiagInfoDescription(info);
+  *kept = wk_error(WK_INTERNAL, "LLVM: %s", text);
+  LLVMDisposeMessage(text);
+}
+
+LLVMContextRef wk_object_context(wk_status *error) {
+  LLVMContextRef ctx = LLVMContextCreate();
+  LLVMContextSetDiagnosticHandler(ctx, keep_error, error);
+  return ctx;
+}
+
+wk_status wk_object_error(LLVMContextRef ctx) {
+  if (LLVMContextGetDiagnosticHandler(ctx) != keep_error) return NULL;
+  wk_status *kept = LLVMContextGetDiagnosticContext(ctx), s = *kept;
+  *kept = NULL;
+  return s;
+}
+
+/* ---- code ----------------------------------------------------------------------------------- */
+
 wk_status wk_object_target(const wk_simd *simd, LLVMModuleRef mod, LLVMTargetMachineRef *out) {
   char *message = NULL;
   LLVMTargetRef target;
@@ -40,12 +65,9 @@ wk_status wk_object_target(const wk_simd *simd, LLVMModuleRef mod, LLVMTargetMac
   return NULL;
 }
 
-wk_status wk_object_emit(const wk_simd *simd, LLVMModuleRef mod, LLVMCodeGenFileType type,
-                         LLVMMemoryBufferRef *out) {
-  LLVMTargetMachineRef machine;
+static wk_status emit(LLVMTargetMachineRef machine, LLVMModuleRef mod, LLVMCodeGenFileType type,
+                      LLVMMemoryBufferRef *out) {
   char *message = NULL;
-  *out = NULL;
-  WK_TRY(wk_object_target(simd, mod, &machine));
   wk_status s = NULL;
   if (LLVMVerifyModule(mod, LLVMReturnStatusAction, &message))
     s = wk_error(WK_INTERNAL, "emitted LLVM IR is invalid: %s", message);
@@ -55,7 +77,21 @@ wk_status wk_object_emit(const wk_simd *simd, LLVMModuleRef mod, LLVMCodeGenFile
     s = wk_error(WK_INTERNAL, "LLVM cannot emit code: %s", message);
     LLVMDisposeMessage(message);
   }
+  return s;
+}
+
+wk_status wk_object_emit(const wk_simd *simd, LLVMModuleRef mod, LLVMCodeGenFileType type,
+                         LLVMMemoryBufferRef *out) {
+  LLVMTargetMachineRef machine;
+  *out = NULL;
+  WK_TRY(wk_object_target(simd, mod, &machine));
+  wk_status s = emit(machine, mod, type, out);
   LLVMDisposeTargetMachine(machine);
+  if (!s) s = wk_object_error(LLVMGetModuleContext(mod));
+  if (s && *out) {
+    LLVMDisposeMemoryBuffer(*out);
+    *out = NULL;
+  }
   return s;
 }
 

@@ -8,12 +8,19 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
 
+/* A context that keeps the first error that LLVM finds in its modules in *error, which is NULL
+ * before; warnings and remarks are dropped. (In one without a handler LLVM prints errors and ends
+ * the process.) */
+LLVMContextRef wk_object_context(wk_status *error);
+/* That error, which is then the caller's. */
+wk_status wk_object_error(LLVMContextRef ctx) WK_MUST_CHECK;
+
 /* A target machine for the row (position independent, optimisation level 2 of the code generator).
  * Sets the module's triple and data layout. Free with LLVMDisposeTargetMachine. */
 wk_status wk_object_target(const wk_simd *simd, LLVMModuleRef mod,
                            LLVMTargetMachineRef *out) WK_MUST_CHECK;
-/* Emits an object or assembly text. The kernels need no optimisation passes before. Free with
- * LLVMDisposeMemoryBuffer. */
+/* Emits an object or assembly text. The kernels need no optimisation passes before. WK_INTERNAL has
+ * LLVM's text, also that of wk_object_error. Free with LLVMDisposeMemoryBuffer. */
 wk_status wk_object_emit(const wk_simd *simd, LLVMModuleRef mod, LLVMCodeGenFileType type,
                          LLVMMemoryBufferRef *out) WK_MUST_CHECK;
 
