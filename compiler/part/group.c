@@ -252,7 +252,7 @@ bool wk_cut_move_islands(wk_cut *c, const wk_graph *g, const wk_cut_groups *grou
     uint32_t k = groups->of[i];
     const wk_node *n = &g->nodes.data[i];
     if (groups->target[k] >= host) continue;
-    if (!wk_targets_cost(c->targets, groups->target[k]).is_studied)
+    if (!c->targets->list[groups->target[k]]->target->is_studied)
       w[k].own += wk_cut_time(c, groups->target[k], g, n);
     w[k].host += wk_cut_time(c, host, g, n);
     if (!wk_cut_takes(c, host, g, n)) w[k].host = INFINITY;

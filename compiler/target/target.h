@@ -117,8 +117,6 @@ typedef struct {
   double per_mac, per_byte; /* of what a node multiplies, and of its operands */
   double per_edge_byte;     /* of tensors that enter or leave a part, conversion included */
   double per_part;          /* each time that one starts */
-  bool is_studied; /* a machine that does not exist yet: that the host multiplies faster is no reason
-                      to leave a part to it, that edges and start take longer than the host is */
 } wk_target_cost;
 
 /* What a target made of a graph of integers before it was cut. */
@@ -137,6 +135,8 @@ struct wk_target {
   const wk_target_setting *settings; /* ends with {0}; NULL: none */
   wk_target_cost cost; /* of every machine; zeros: nothing costs anything */
   wk_target_cost (*cost_of)(const wk_instance *t); /* of this one; NULL: cost */
+  bool is_studied;     /* a machine that may not exist yet: a part goes to the host where its edges
+                          and its start take longer than the host, not where it computes longer */
   bool places_itself; /* compile gets programs without offsets and calls the planner */
   bool wants_integers; /* it multiplies integers alone: of float models commands say what to do */
   bool takes_graph;   /* compile works on the parts' graphs, with operators that it claimed whole;

@@ -85,7 +85,7 @@ static wk_target_cost cost_of(const wk_instance *t) {
   return (wk_target_cost){
       .per_mac = cycle / (n * n), .per_byte = cycle / n,
       .per_edge_byte = cycle * (double)m->dram_bytes.den / (double)m->dram_bytes.num,
-      .per_part = cycle * (double)(m->dram_latency + m->dram_write_latency), .is_studied = true};
+      .per_part = cycle * (double)(m->dram_latency + m->dram_write_latency)};
 }
 
 /* ---- what it computes ------------------------------------------------------------------------ */
@@ -176,6 +176,7 @@ const wk_target wk_target_accel = {
     .takes_graph = true,
     .wants_integers = true,
     .cost_of = cost_of,
+    .is_studied = true,
     .open = open_accel,
     .close = close_accel,
     .adapt = wk_accel_adapt,
