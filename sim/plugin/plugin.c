@@ -6,11 +6,9 @@
 #include "sim/accel.h"
 #include "sim/device.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
 static char memory[256]; /* what the configuration points to */
 
-EXPORT const wick_device *wick_device_plugin(void) { return wk_sim_device(); }
+const wick_device *wick_device_plugin(void) { return wk_sim_device(); }
 
 static wick_status refuse(wick_error_detail *detail, const char *place, const char *why) {
   if (detail)
@@ -30,8 +28,7 @@ static wick_status check_memory(const char *text, wick_error_detail *detail) {
   return status;
 }
 
-EXPORT wick_status wick_accel_configure(const wick_accel_options *options,
-                                        wick_error_detail *detail) {
+wick_status wick_accel_configure(const wick_accel_options *options, wick_error_detail *detail) {
   static const wick_accel_options none;
   const wick_accel_options *o = options ? options : &none;
   wick_status status = WICK_OK;
