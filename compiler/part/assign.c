@@ -58,13 +58,14 @@ static bool holds_work(const wk_cut *c, const wk_node *n) {
 
 /* ---- all nodes ------------------------------------------------------------------------------- */
 
-static void refuse(wk_cut *c, const wk_node *n, const char **reasons) {
+static void refuse(wk_cut *c, const wk_graph *g, const wk_node *n, const char **reasons) {
   const wk_instance *last = c->targets->list[c->targets->n - 1];
   const char *op = wk_op_get(n->op)->name, *why = reasons[c->targets->n - 1];
+  const char *name = wk_node_called(g, n);
   if (!c->unsupported)
-    c->unsupported = wk_error_at(WK_UNSUPPORTED, n->name, "target %s: %s: %s", last->target->name,
-                                 op, why);
-  else c->unsupported = wk_status_item(c->unsupported, "%s: %s: %s", n->name, op, why);
+    c->unsupported = wk_error_at(WK_UNSUPPORTED, name, "target %s: %s: %s", last->target->name, op,
+                                 why);
+  else c->unsupported = wk_status_item(c->unsupported, "%s: %s: %s", name, op, why);
 }
 
 static void note(wk_cut *c, const wk_node *n, uint32_t refused, uint32_t target,
@@ -82,7 +83,7 @@ static uint32_t target_of(wk_cut *c, wk_graph *g, const wk_node *n) {
       holds_work(c, n))
     return wk_cut_control(c);
   if (t == c->targets->n) {
-    refuse(c, n, reasons);
+    refuse(c, g, n, reasons);
     return wk_cut_host(c);
   }
   for (uint32_t i = 0; i < t; i++) note(c, n, i, t, reasons[i]);
