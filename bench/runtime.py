@@ -11,29 +11,32 @@ c_string, u32, u64 = ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint64
 
 
 class TensorInfo(ctypes.Structure):
-    _fields_ = [("name", c_string), ("dtype", ctypes.c_int), ("rank", u32),
+    _fields_ = [("size", u32), ("name", c_string), ("dtype", ctypes.c_int), ("rank", u32),
                 ("dims", ctypes.c_int64 * 8), ("bytes", ctypes.c_size_t),
                 ("align", ctypes.c_size_t), ("bits", u32), ("is_bound", ctypes.c_int),
                 ("strides", ctypes.c_int64 * 8), ("place", ctypes.c_int), ("index", u32),
                 ("offset", ctypes.c_int64)]
 
     def describe(self):
+        if self.size != ctypes.sizeof(TensorInfo):
+            cli.die(f"libwick.so has a wick_tensor_info of {self.size} bytes")
         return self.name.decode(), [self.dims[k] for k in range(self.rank)], DTYPES[self.dtype]
 
 
 class EntryInfo(ctypes.Structure):
     """As far as it is used here: there are only pointers to such ones."""
-    _fields_ = [("name", c_string), ("inputs_n", u32), ("outputs_n", u32), ("steps_n", u32),
-                ("has_steps", ctypes.c_int), ("inputs", ctypes.POINTER(TensorInfo)),
-                ("outputs", ctypes.POINTER(TensorInfo))]
+    _fields_ = [("size", u32), ("name", c_string), ("inputs_n", u32), ("outputs_n", u32),
+                ("steps_n", u32), ("has_steps", ctypes.c_int),
+                ("inputs", ctypes.POINTER(TensorInfo)), ("outputs", ctypes.POINTER(TensorInfo))]
 
 
 class StateInfo(ctypes.Structure):
-    _fields_ = [("tensor", ctypes.POINTER(TensorInfo)), ("is_public", ctypes.c_int)]
+    _fields_ = [("size", u32), ("tensor", ctypes.POINTER(TensorInfo)), ("is_public", ctypes.c_int)]
 
 
 class ModelInfo(ctypes.Structure):
-    _fields_ = [("name", c_string), ("compiler", c_string), ("flags", c_string),
+    """As far as it is used here."""
+    _fields_ = [("size", u32), ("name", c_string), ("compiler", c_string), ("flags", c_string),
                 ("input_hash", u64), ("file_bytes", u64), ("format_version", u32),
                 ("entries_n", u32), ("units_n", u32), ("states_n", u32), ("sections_n", u32),
                 ("units", ctypes.c_void_p), ("states", ctypes.POINTER(StateInfo))]

@@ -16,7 +16,7 @@ static wk_status read_unit(const wick_model_info *m, uint32_t unit, const wk_fil
   for (uint32_t i = 0; i < m->section_count; i++) {
     const wick_section_info *s = &m->sections[i];
     if (s->unit == unit)
-      sections[n++] = (wk_accel_section){s->name, f->data + s->offset, (size_t)s->size};
+      sections[n++] = (wk_accel_section){s->name, f->data + s->offset, (size_t)s->bytes};
   }
   wk_status s = wk_accel_unit_read(sections, n, m->units[unit].spec, out);
   free(sections);
@@ -113,7 +113,7 @@ static wk_status load_package(const char *path, const wk_file *f, int64_t part,
                               const wk_machine *m, wk_accel_streams *out) {
   wick_model *model;
   wick_error_detail detail = {{0}};
-  const wick_load_options o = {.flags = WICK_LOAD_DESCRIBE, .detail = &detail};
+  const wick_load_options o = {.size = sizeof o, .flags = WICK_LOAD_DESCRIBE, .detail = &detail};
   WK_TRY(wk_wick_error(wick_model_load(path, &o, &model), detail.text, path));
   wk_accel_parts parts;
   wk_status s = wk_accel_parts_read(model, f, &parts);

@@ -175,7 +175,7 @@ static void add_sections(wk_table *t, const wick_model_info *m, wk_arena *a) {
     const wick_section_info *s = &m->sections[i];
     const char *name = wk_text_shown(a, s->name);
     if (s->unit != WICK_NONE) name = wk_arena_printf(a, "%s of unit %u", name, s->unit);
-    wk_table_row(t, "section %s\t%s at %" PRIu64 ", CRC32C %08x", name, wk_bytes_text(s->size).s,
+    wk_table_row(t, "section %s\t%s at %" PRIu64 ", CRC32C %08x", name, wk_bytes_text(s->bytes).s,
                  s->offset, s->crc);
   }
 }
@@ -266,7 +266,7 @@ static wk_status inspect_package(const char *path, const wk_file *f, bool steps)
   wick_model *model;
   wk_accel_parts accel;
   wick_error_detail detail = {{0}};
-  wick_load_options o = {.flags = WICK_LOAD_DESCRIBE, .detail = &detail};
+  wick_load_options o = {.size = sizeof o, .flags = WICK_LOAD_DESCRIBE, .detail = &detail};
   WK_TRY(wk_wick_error(wick_model_load(path, &o, &model), detail.text, path));
   wk_status s = wk_status_place(wk_accel_parts_read(model, f, &accel), path);
   print_package(path, model, &accel, steps); /* what can be said of it */

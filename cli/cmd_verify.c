@@ -68,7 +68,7 @@ static void print_text(const char *path, const wick_model_info *m, const seen *x
     const wick_section_info *r = &m->sections[i];
     const char *unit = r->unit == WICK_NONE ? "" : wk_arena_printf(a, "%u", r->unit);
     wk_table_row(&s, "%s\t%s\t%" PRIu64 "\t%08" PRIx32 "%s%s", wk_text_shown(a, r->name), unit,
-                 r->size, r->crc, has_digests ? "\t" : "", x->digests[i + 1].s);
+                 r->bytes, r->crc, has_digests ? "\t" : "", x->digests[i + 1].s);
   }
   wk_table_print(stdout, &s, has_digests ? "lrrll" : "lrrl");
   wk_arena_free(a);
@@ -94,7 +94,7 @@ static json_t *sections_json(const wick_model_info *m, const seen *x) {
     const wick_section_info *r = &m->sections[i];
     json_t *o = json_pack("{s:o, s:o, s:I, s:I, s:o}", "name", text_json(r->name), "unit",
                           r->unit == WICK_NONE ? json_null() : json_integer(r->unit), "offset",
-                          (json_int_t)r->offset, "bytes", (json_int_t)r->size, "crc32c",
+                          (json_int_t)r->offset, "bytes", (json_int_t)r->bytes, "crc32c",
                           json_sprintf("%08" PRIx32, r->crc));
     add_digest(o, "blake2b", &x->digests[i + 1]);
     json_array_append_new(list, o);
@@ -139,8 +139,8 @@ static wk_status run(const void *options_, const wk_strings *args) {
   seen x = {0};
   WK_TRY(wk_memory_limit_parse(o->memory_limit, &limit));
   WK_TRY(wk_trust_open(path, o->key, o->signature, &x.trust));
-  const wick_load_options lo = {.flags = WICK_LOAD_VERIFY, .detail = &detail, .verifier = look,
-                                .user = &x, .memory_limit = limit};
+  const wick_load_options lo = {.size = sizeof lo, .flags = WICK_LOAD_VERIFY, .detail = &detail,
+                                .verifier = look, .user = &x, .memory_limit = limit};
   (void)wick_device_register(wk_sim_device()); /* knows the accelerator's sections */
   wk_status s = wk_wick_error(wick_model_load(path, &lo, &model), detail.text, path);
   if (!s) {

@@ -208,7 +208,8 @@ static wk_status load_package(const wk_run_opts *o, const char *path, uint32_t e
   uint64_t limit;
   WK_TRY(wk_memory_limit_parse(o->memory_limit, &limit));
   WK_TRY(wk_trust_open(path, o->key, o->signature, &trust));
-  const wick_load_options lo = {.flags = o->no_native_code ? WICK_LOAD_NO_NATIVE_CODE : 0,
+  const wick_load_options lo = {.size = sizeof lo,
+                                .flags = o->no_native_code ? WICK_LOAD_NO_NATIVE_CODE : 0,
                                 .verifier = trust.verifier, .user = trust.user,
                                 .memory_limit = limit};
   wk_status s = wk_runner_of_package(path, entry, o->threads, &lo, out);
@@ -219,7 +220,8 @@ static wk_status load_package(const wk_run_opts *o, const char *path, uint32_t e
 static wk_status open_package(const wk_run_opts *o, const char *path, wk_run_job *job) {
   wick_model *m;
   wick_error_detail detail = {{0}};
-  wick_load_options lo = {.flags = WICK_LOAD_DESCRIBE | WICK_LOAD_UNCHECKED, .detail = &detail};
+  wick_load_options lo = {.size = sizeof lo, .flags = WICK_LOAD_DESCRIBE | WICK_LOAD_UNCHECKED,
+                          .detail = &detail};
   uint32_t entry = 0;
   const char *setting = wk_settings_given(&o->target.settings);
   const char *given = o->quantize ? "--quantize-random" : wk_binding_given(&o->binding);

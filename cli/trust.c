@@ -34,6 +34,7 @@ wk_status wk_trust_open(const char *package, const char *key, const char *signat
   if (!key) return NULL;
   char *own = signature ? NULL : beside(package, ".sig");
   wick_trust *trust = wk_xcalloc(1, sizeof *trust);
+  trust->size = sizeof *trust;
   wk_status s = file_error(wick_trust_read(key, own ? own : signature, trust, &detail), &detail);
   free(own);
   if (s) free(trust);
@@ -104,8 +105,8 @@ wk_status wk_trust_sign(const char *package, const char *key, const char *signat
   signing x = {{0}, {0}};
   wick_error_detail detail = {{0}};
   wick_model *model;
-  const wick_load_options o = {.flags = WICK_LOAD_VERIFY, .detail = &detail, .verifier = sign,
-                               .user = &x};
+  const wick_load_options o = {.size = sizeof o, .flags = WICK_LOAD_VERIFY, .detail = &detail,
+                               .verifier = sign, .user = &x};
   (void)wick_device_register(wk_sim_device()); /* knows the accelerator's sections */
   WK_TRY(file_error(wick_secret_key_read(key, x.key, &detail), &detail));
   WK_TRY(wk_wick_error(wick_model_load(package, &o, &model), detail.text, package));

@@ -54,9 +54,24 @@ endfunction()
 wk_loads_plugins(wick)
 wk_loads_plugins(wickc)
 
+# Shared libraries export what their headers declare, but for what a plugin has.
+include(cmake/exports.cmake)
+set(of_plugins wk_target_abi wk_target_plugin wick_device_plugin)
+set(of_gdb __jit_debug_register_code __jit_debug_descriptor) # finds code in any library by these
+function(wk_exports_headers library folder)
+  set(headers ${public_headers})
+  list(FILTER headers INCLUDE REGEX "^${folder}[a-z_]*\\.h$")
+  wk_declared(names ${headers} EXCEPT ${of_plugins})
+  wk_exports(${library} ${names} ${ARGN})
+endfunction()
+wk_exports_headers(wick_shared runtime/ ${of_gdb})
+wk_exports_headers(wick_accel sim/ wick_device_plugin)
+wk_exports_headers(wickc compiler/[a-z]*/)
+
 install(TARGETS wick wickc wick_shared wick_accel)
 set(WICK_COMPONENTS accel) # what WickConfig.cmake offers beside the runtime and the command
 if(WICK_SIGNATURES)
+  wk_exports_headers(wick_verify runtime/trust/)
   install(TARGETS wick_verify)
   list(APPEND WICK_COMPONENTS verify)
 endif()

@@ -48,6 +48,7 @@ static wick_status decode_meta(wick_decoder *d) {
   if (meta->abi != WICK_ABI_VERSION)
     return wick_fail(d->detail, WICK_BAD_VERSION, "ABI version %u, this runtime has %u", meta->abi,
                      WICK_ABI_VERSION);
+  info->size = sizeof *info;
   info->name = wick_decoder_text(d, meta->model);
   info->compiler = wick_decoder_text(d, meta->compiler);
   info->flags = wick_decoder_text(d, meta->flags);
@@ -121,7 +122,8 @@ static wick_status decode_units(wick_decoder *d) {
   for (uint32_t i = 0; i < d->unit_count; i++) {
     const wick_pkg_unit *row = &d->unit_rows[i];
     wick_unit_info *info = &d->model->unit_infos[i];
-    *info = (wick_unit_info){.target = wick_decoder_text(d, row->target),
+    *info = (wick_unit_info){.size = sizeof *info,
+                             .target = wick_decoder_text(d, row->target),
                              .spec = wick_decoder_text(d, row->spec),
                              .features = wick_decoder_text(d, row->features),
                              .machine = row->machine ? wick_machine_name(row->machine) : "",
@@ -160,7 +162,8 @@ static wick_status decode_symbols(wick_decoder *d) {
 /* ---- steps and parts ------------------------------------------------------------------------- */
 
 static bool decode_step(const wick_decoder *d, const wick_pkg_step *row, wick_step_info *out) {
-  *out = (wick_step_info){.node = wick_decoder_text(d, row->node),
+  *out = (wick_step_info){.size = sizeof *out,
+                          .node = wick_decoder_text(d, row->node),
                           .op = wick_decoder_text(d, row->op),
                           .text = wick_decoder_text(d, row->text),
                           .macs = row->macs,
@@ -219,6 +222,7 @@ static bool decode_part(const wick_decoder *d, const wick_pkg_part *row, wick_pa
       !wick_is_alignment(row->arena_align, WICK_ALIGN))
     return false;
   *out = (wick_part_info){
+      .size = sizeof *out,
       .name = wick_decoder_text(d, row->name),
       .target = m->unit_infos[row->unit].target,
       .unit = row->unit,
@@ -282,18 +286,19 @@ static wick_status decode_states(wick_decoder *d) {
         t->offset % (int64_t)t->align != 0 ||
         !wick_tensor_is_within(t, d->model->info.state_bytes))
       return wick_decoder_corrupt(d, "STATES", i);
-    d->model->states[i] = (wick_state_info){t, (row->flags & WICK_STATE_PUBLIC) != 0};
+    d->model->states[i] =
+        (wick_state_info){sizeof(wick_state_info), t, (row->flags & WICK_STATE_PUBLIC) != 0};
   }
   if (d->state_count > 1 && !are_apart(d)) return wick_decoder_corrupt(d, "STATES", 0);
   return WICK_OK;
 }
 
 wick_status wick_model_decode(wick_model *model, const wick_load_options *options) {
-  wick_decoder d = {.model = model, .detail = options ? options->detail : NULL};
+  wick_decoder d = {.model = model, .detail = options->detail};
   find_tables(&d);
   if (d.strings_size == 0 || d.strings[0] != '\0' || d.strings[d.strings_size - 1] != '\0')
     return wick_fail(d.detail, WICK_CORRUPT, "STRINGS has no end");
-  model->describe_only = options && options->flags & (WICK_LOAD_DESCRIBE | WICK_LOAD_VERIFY);
+  model->describe_only = options->flags & (WICK_LOAD_DESCRIBE | WICK_LOAD_VERIFY);
   wick_status status = decode_meta(&d);
   if (status == WICK_OK) status = allocate(&d);
   if (status == WICK_OK) status = name_sections(&d);

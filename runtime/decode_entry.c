@@ -304,6 +304,7 @@ static bool begin_entry(planner *p) {
   d->next_row += row->row_count;
   const wick_tensor_info *first = d->model->tensors + row->first_tensor;
   *p->info = (wick_entry_info){
+      .size = sizeof *p->info,
       .name = wick_decoder_text(d, row->name),
       .input_count = row->input_count,
       .output_count = row->output_count,

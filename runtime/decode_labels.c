@@ -23,7 +23,8 @@ static wick_status decode_row(wick_decoder *d, uint64_t i, uint64_t entry, wick_
     texts[k] = wick_decoder_text(d, d->refs[row->first_ref + k]);
     if (!texts[k]) return wick_decoder_corrupt(d, "LABELS", i);
   }
-  *out = (wick_labels){.output = row->output,
+  *out = (wick_labels){.size = sizeof *out,
+                       .output = row->output,
                        .kind = (wick_labels_kind)row->kind,
                        .are_numbers = (row->flags & WICK_LABELS_NUMBERS) != 0,
                        .count = row->count, .texts = texts};

@@ -52,6 +52,7 @@ bool wick_decode_tensor(const wick_decoder *d, const wick_pkg_tensor *row, wick_
       row->place > WICK_PLACE_DEVICE || (row->index != 0 && !is_held) ||
       ((row->place == WICK_PLACE_CALLER || row->place == WICK_PLACE_DEVICE) && row->offset != 0))
     return false;
+  out->size = sizeof *out;
   out->rank = row->rank;
   out->bits = row->bits;
   if (!decode_shape(row, out) || !decode_size(row, out)) return false;

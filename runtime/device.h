@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define WICK_DEVICE_VERSION 3
+#define WICK_DEVICE_VERSION 4
 
 typedef struct wick_device_section {
   uint32_t kind;    /* wick_section_kind */

@@ -13,12 +13,6 @@
 
 #include "internal.h"
 
-static wick_error_detail *detail_of(const wick_load_options *options) {
-  return options ? options->detail : NULL;
-}
-
-static bool is_verified(const wick_load_options *options) { return options && options->verifier; }
-
 /* Pages of this process's own, in which code can be made executable like in those of a file. */
 static wick_status take_pages(wick_model *model, size_t size, wick_error_detail *detail) {
   if (size > model->memory_limit) return wick_fail_memory(detail, size, model->memory_limit);
@@ -71,7 +65,7 @@ static wick_status map_pages(wick_model *model, int fd, size_t size, const char 
 }
 
 wick_status wick_file_open(wick_model *model, const char *path, const wick_load_options *options) {
-  wick_error_detail *detail = detail_of(options);
+  wick_error_detail *detail = options->detail;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return wick_fail(detail, WICK_CANNOT_READ, "%s: %s", path, strerror(errno));
   struct stat st;
@@ -82,7 +76,7 @@ wick_status wick_file_open(wick_model *model, const char *path, const wick_load_
     status = wick_fail(detail, WICK_CANNOT_READ, "%s: not a regular file", path);
   else if (st.st_size == 0)
     status = wick_fail(detail, WICK_NOT_PACKAGE, "%s: the file is empty", path);
-  if (status == WICK_OK && is_verified(options)) {
+  if (status == WICK_OK && options->verifier) {
     status = look_at_header(fd, (size_t)st.st_size, path, detail);
     if (status == WICK_OK) status = take_pages(model, (size_t)st.st_size, detail);
     if (status == WICK_OK) status = read_pages(model, fd, path, detail);
@@ -97,11 +91,11 @@ wick_status wick_file_of_memory(wick_model *model, const void *data, size_t size
                                 const wick_load_options *options) {
   model->file = data;
   model->file_size = size;
-  if (!is_verified(options) || size == 0) return WICK_OK;
-  wick_status status = take_pages(model, size, detail_of(options));
+  if (!options->verifier || size == 0) return WICK_OK;
+  wick_status status = take_pages(model, size, options->detail);
   if (status != WICK_OK) return status;
   memcpy(model->file_map, data, size);
-  return protect(model, detail_of(options));
+  return protect(model, options->detail);
 }
 
 void wick_file_close(wick_model *model) {

@@ -107,6 +107,11 @@ void wick_model_release(wick_model *model); /* all of it */
 wick_status wick_fail(wick_error_detail *detail, wick_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Options as this version knows them, `known` bytes: what `from` says that it has, then zeros; all
+ * zeros for NULL. False: it says less than `least`, the size of the first version, and `to` is
+ * zeros; or there is something behind what is known. options.c */
+bool wick_options_read(void *to, size_t known, size_t least, const void *from);
+
 /* WICK_NO_MEMORY: so many bytes are needed, and so many there may be. */
 wick_status wick_fail_memory(wick_error_detail *detail, uint64_t needed, uint64_t limit);
 
@@ -120,7 +125,7 @@ const wick_part_info *wick_unit_first_part(const wick_model *model, const wick_u
 
 /* ---- verify.c: header, section table and sections of model->file; fills tables ---- */
 
-/* Asks the verifier, if there is one. */
+/* Asks the verifier, if there is one. Options are never NULL from here on. */
 wick_status wick_model_verify(wick_model *model, const wick_load_options *options);
 /* The header of a file of `size` bytes, as its first bytes have it; `start` has as many of these as
  * there are of both. */

@@ -8,15 +8,11 @@
 
 #include "internal.h"
 
-static wick_error_detail *detail_of(const wick_load_options *options) {
-  return options ? options->detail : NULL;
-}
-
 /* ---- units ----------------------------------------------------------------------------------- */
 
 static bool asked(const wick_load_options *options, uint32_t flag, const char *variable) {
   const char *value = getenv(variable);
-  return (options && options->flags & flag) || (value && strcmp(value, "1") == 0);
+  return (options->flags & flag) || (value && strcmp(value, "1") == 0);
 }
 
 const wick_part_info *wick_unit_first_part(const wick_model *model, const wick_unit_info *info) {
@@ -77,7 +73,7 @@ static wick_status look_for_code(wick_model *model, const wick_load_options *opt
   for (uint32_t u = 0; u < model->info.unit_count; u++) {
     if (!has_native_code(model, u)) continue;
     model->info.has_native_code = 1;
-    if (options && options->flags & WICK_LOAD_NO_NATIVE_CODE)
+    if (options->flags & WICK_LOAD_NO_NATIVE_CODE)
       return wick_fail(options->detail, WICK_REFUSED, "unit %u, target '%s', brings native code, "
                        "which this program does not run", u, model->unit_infos[u].target);
   }
@@ -177,11 +173,11 @@ static wick_status align_file(wick_model *model, wick_error_detail *detail) {
 }
 
 static wick_status load(wick_model *model, const wick_load_options *options) {
-  wick_error_detail *detail = detail_of(options);
+  wick_error_detail *detail = options->detail;
   uint32_t flags = 0;
   if (asked(options, WICK_LOAD_PERF_MAP, "WICK_PERF_MAP")) flags |= WICK_LOAD_PERF_MAP;
   if (asked(options, WICK_LOAD_GDB, "WICK_GDB")) flags |= WICK_LOAD_GDB;
-  bool verify = options && options->flags & WICK_LOAD_VERIFY;
+  bool verify = options->flags & WICK_LOAD_VERIFY;
   wick_status status = wick_model_verify(model, options);
   if (status == WICK_OK) status = wick_model_decode(model, options);
   if (status == WICK_OK) status = look_for_code(model, options);
@@ -194,12 +190,18 @@ static wick_status load(wick_model *model, const wick_load_options *options) {
   return status;
 }
 
+static wick_status read_options(const wick_load_options *from, wick_load_options *to) {
+  size_t least = offsetof(wick_load_options, memory_limit) + sizeof to->memory_limit;
+  bool is_known = wick_options_read(to, sizeof *to, least, from);
+  if (to->detail) to->detail->text[0] = '\0';
+  if (is_known) return WICK_OK;
+  return wick_fail(to->detail, WICK_BAD_ARGUMENT, "options that this version does not know");
+}
+
 static wick_status start(const wick_load_options *options, wick_model **out) {
-  wick_error_detail *detail = detail_of(options);
-  if (detail) detail->text[0] = '\0';
   *out = calloc(1, sizeof **out);
-  if (!*out) return wick_fail(detail, WICK_NO_MEMORY, "out of memory");
-  uint64_t limit = options ? options->memory_limit : 0, there = wick_machine_memory();
+  if (!*out) return wick_fail(options->detail, WICK_NO_MEMORY, "out of memory");
+  uint64_t limit = options->memory_limit, there = wick_machine_memory();
   (*out)->memory_limit = limit && limit < there ? limit : there;
   return WICK_OK;
 }
@@ -213,25 +215,29 @@ static wick_status finish(wick_model *model, wick_status status, wick_model **ou
 }
 
 wick_status wick_model_load(const char *path, const wick_load_options *options, wick_model **out) {
-  if (!path || !out)
-    return wick_fail(detail_of(options), WICK_BAD_ARGUMENT, "no path or no place for it");
+  wick_load_options o;
   wick_model *model;
-  wick_status status = start(options, &model);
+  wick_status status = read_options(options, &o);
+  if (status == WICK_OK && (!path || !out))
+    status = wick_fail(o.detail, WICK_BAD_ARGUMENT, "no path or no place for it");
+  if (status == WICK_OK) status = start(&o, &model);
   if (status != WICK_OK) return status;
-  status = wick_file_open(model, path, options);
-  if (status == WICK_OK) status = load(model, options);
+  status = wick_file_open(model, path, &o);
+  if (status == WICK_OK) status = load(model, &o);
   return finish(model, status, out);
 }
 
 wick_status wick_model_load_memory(const void *data, size_t size, const wick_load_options *options,
                                    wick_model **out) {
-  if (!data || !out)
-    return wick_fail(detail_of(options), WICK_BAD_ARGUMENT, "no data or no place for it");
+  wick_load_options o;
   wick_model *model;
-  wick_status status = start(options, &model);
+  wick_status status = read_options(options, &o);
+  if (status == WICK_OK && (!data || !out))
+    status = wick_fail(o.detail, WICK_BAD_ARGUMENT, "no data or no place for it");
+  if (status == WICK_OK) status = start(&o, &model);
   if (status != WICK_OK) return status;
-  status = wick_file_of_memory(model, data, size, options);
-  if (status == WICK_OK) status = load(model, options);
+  status = wick_file_of_memory(model, data, size, &o);
+  if (status == WICK_OK) status = load(model, &o);
   return finish(model, status, out);
 }
 

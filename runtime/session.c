@@ -144,14 +144,18 @@ static wick_status prepare(wick_session *s) {
 
 wick_status wick_session_create_with(const wick_model *model, uint32_t entry,
                                      const wick_session_options *options, wick_session **out) {
-  wick_error_detail *detail = options ? options->detail : NULL;
-  uint32_t threads = options ? options->threads : 0;
+  wick_session_options o;
+  size_t least = offsetof(wick_session_options, detail) + sizeof o.detail;
+  bool is_known = wick_options_read(&o, sizeof o, least, options);
+  wick_error_detail *detail = o.detail;
   if (detail) detail->text[0] = '\0';
+  if (!is_known)
+    return wick_fail(detail, WICK_BAD_ARGUMENT, "options that this version does not know");
   if (!model || !out) return wick_fail(detail, WICK_BAD_ARGUMENT, "no model or no place for it");
   if (entry >= model->info.entry_count)
     return wick_fail(detail, WICK_BAD_ARGUMENT, "there is no entry %u", entry);
-  if (threads > WICK_MAX_THREADS)
-    return wick_fail(detail, WICK_BAD_ARGUMENT, "%u threads are more than %d", threads,
+  if (o.threads > WICK_MAX_THREADS)
+    return wick_fail(detail, WICK_BAD_ARGUMENT, "%u threads are more than %d", o.threads,
                      WICK_MAX_THREADS);
   if (model->describe_only)
     return wick_fail(detail, WICK_BAD_MACHINE, "the model was loaded to be described only");
@@ -160,7 +164,7 @@ wick_status wick_session_create_with(const wick_model *model, uint32_t entry,
   s->model = model;
   s->entry = &model->entries[entry];
   s->plan = &model->plans[entry];
-  s->threads = threads ? threads : wick_processors();
+  s->threads = o.threads ? o.threads : wick_processors();
   atomic_flag_clear(&s->busy);
   wick_status status = prepare(s);
   if (status == WICK_OK) {
@@ -174,7 +178,8 @@ wick_status wick_session_create_with(const wick_model *model, uint32_t entry,
 
 wick_status wick_session_create(const wick_model *model, uint32_t entry, uint32_t threads,
                                 wick_session **out) {
-  return wick_session_create_with(model, entry, &(wick_session_options){.threads = threads}, out);
+  const wick_session_options o = {.size = sizeof o, .threads = threads};
+  return wick_session_create_with(model, entry, &o, out);
 }
 
 void wick_session_free(wick_session *s) {

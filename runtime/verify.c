@@ -169,8 +169,8 @@ static wick_status describe_sections(wick_model *model, const file_head *f) {
   if (!model->sections) return wick_fail(f->detail, WICK_NO_MEMORY, "out of memory");
   for (uint32_t i = 0; i < n; i++) {
     const wick_pkg_section *s = &f->rows[i];
-    model->sections[i] =
-        (wick_section_info){kind_name(s->kind), s->unit, s->offset, s->size, s->crc};
+    model->sections[i] = (wick_section_info){
+        sizeof(wick_section_info), kind_name(s->kind), s->unit, s->offset, s->size, s->crc};
   }
   model->info.sections = model->sections;
   model->info.section_count = n;
@@ -212,8 +212,8 @@ static wick_status verify(wick_model *model, file_head *f, const wick_load_optio
   wick_status status = check_sections(f);
   if (status == WICK_OK) status = copy_tables(model, f);
   if (status == WICK_OK) status = describe_sections(model, f);
-  bool asks = options && options->verifier;
-  uint32_t flags = options ? options->flags : 0;
+  bool asks = options->verifier;
+  uint32_t flags = options->flags;
   bool unchecked = flags & WICK_LOAD_UNCHECKED && !(flags & WICK_LOAD_VERIFY);
   if (status == WICK_OK && asks) status = ask_verifier(model, f, options);
   if (status != WICK_OK || (!asks && unchecked)) return status;
@@ -225,7 +225,7 @@ static wick_status verify(wick_model *model, file_head *f, const wick_load_optio
 }
 
 wick_status wick_model_verify(wick_model *model, const wick_load_options *options) {
-  file_head f = {.model = model, .detail = options ? options->detail : NULL};
+  file_head f = {.model = model, .detail = options->detail};
   wick_status status = wick_header_read(model->file, model->file_size, &f.header, f.detail);
   if (status == WICK_OK) status = verify(model, &f, options);
   free(f.rows);

@@ -16,6 +16,17 @@
  * Functions return a status and set their out-parameter only when it is WICK_OK. Nothing prints,
  * nothing exits, and a damaged package is refused. Memory is allocated by load, create and allocate
  * only. What runs the parts of a package is in device.h; the processor and OpenCL are built in.
+ *
+ * Structs that later versions may extend begin with `size`, in bytes; new fields come at the end.
+ *   …_options  are the program's, which sets size to sizeof. What is missing at the end has its
+ *              default. WICK_BAD_ARGUMENT: a size that was forgotten (no version had one so small),
+ *              or something else than zeros behind what this library knows
+ *   …_info     and wick_labels are the library's, which has set size to its own sizeof: a newer
+ *              field is there where it lies below size. Rows of a list (inputs, steps, units …) are
+ *              `size` apart. As programs in C index them, only model, entry and part grow while the
+ *              SOVERSION stays; other languages may compare size with what they have declared
+ * All others stay as they are while the SOVERSION stays.
+ *
  * The floating-point environment is used as it is found. A process that is forked has none of the
  * threads: sessions of the processor go on there on one, those of OpenCL say WICK_DEVICE_FAILED;
  * all can be freed. */
@@ -100,6 +111,7 @@ typedef wick_status (*wick_verifier)(void *user, const wick_piece *pieces, uint3
                                      wick_error_detail *detail);
 
 typedef struct wick_load_options {
+  uint32_t size;             /* sizeof(wick_load_options) */
   uint32_t flags;            /* WICK_LOAD_… */
   wick_error_detail *detail; /* may be NULL */
   wick_verifier verifier;    /* NULL: a package is trusted. Otherwise the file is read, not mapped,
@@ -121,6 +133,7 @@ wick_status wick_model_load_memory(const void *data, size_t size, const wick_loa
 void wick_model_free(wick_model *model);
 
 typedef struct wick_tensor_info {
+  uint32_t size;
   const char *name;
   wick_dtype dtype;
   uint32_t rank;
@@ -136,6 +149,7 @@ typedef struct wick_tensor_info {
 } wick_tensor_info;
 
 typedef struct wick_step_info {
+  uint32_t size;
   const char *node; /* of the model */
   const char *op;
   const char *text; /* the instruction */
@@ -148,6 +162,7 @@ typedef struct wick_step_info {
 
 /* A piece of the model that one device computes in one call. */
 typedef struct wick_part_info {
+  uint32_t size;
   const char *name;
   const char *target; /* of its unit */
   uint32_t unit;
@@ -165,6 +180,7 @@ typedef struct wick_part_info {
 
 /* What the numbers of an output stand for, where the model has strings or maps. */
 typedef struct wick_labels {
+  uint32_t size;
   uint32_t output;
   wick_labels_kind kind;    /* elements of the output, or positions along its last axis */
   int are_numbers;          /* the texts are decimal numbers and stand for these */
@@ -175,6 +191,7 @@ typedef struct wick_labels {
 /* What the entry does, in order; a part that is used twice is there twice. `steps` are those of its
  * parts, one part after the other. */
 typedef struct wick_entry_info {
+  uint32_t size;
   const char *name;
   uint32_t input_count;
   uint32_t output_count;
@@ -198,15 +215,17 @@ typedef struct wick_entry_info {
 } wick_entry_info;
 
 typedef struct wick_section_info {
+  uint32_t size;
   const char *name;
   uint32_t unit; /* WICK_NONE: of all */
   uint64_t offset;
-  uint64_t size;
+  uint64_t bytes;
   uint32_t crc;
 } wick_section_info;
 
 /* What one target compiled. */
 typedef struct wick_unit_info {
+  uint32_t size;
   const char *target;
   const char *spec;     /* what of the target: "avx512", "base" */
   const char *machine;  /* "x86_64", "aarch64"; "" where that means nothing */
@@ -216,11 +235,13 @@ typedef struct wick_unit_info {
 } wick_unit_info;
 
 typedef struct wick_state_info {
+  uint32_t size;
   const wick_tensor_info *tensor;
   int is_public; /* has a name in the model */
 } wick_state_info;
 
 typedef struct wick_model_info {
+  uint32_t size;
   const char *name;
   const char *compiler; /* version */
   const char *flags;    /* the compiler's options */
@@ -274,6 +295,7 @@ wick_status wick_session_create(const wick_model *model, uint32_t entry, uint32_
                                 wick_session **out);
 
 typedef struct wick_session_options {
+  uint32_t size;             /* sizeof(wick_session_options) */
   uint32_t threads;          /* as above */
   wick_error_detail *detail; /* may be NULL */
 } wick_session_options;

@@ -2,7 +2,7 @@
  * accel: the models of the accelerator, for programs that run packages without the compiler:
  *
  *   wick_device_register(wick_device_plugin());                         -lwick_accel
- *   wick_accel_configure(&(wick_accel_options){.model = WICK_ACCEL_TIMING}, NULL);
+ *   wick_accel_configure(&options, NULL);   with .size and .model = WICK_ACCEL_TIMING
  *
  * A package runs on the machine that it was compiled for. Nothing here prints, exits or aborts. */
 #ifndef WICK_ACCEL_H
@@ -20,6 +20,7 @@ typedef enum wick_accel_model {
 } wick_accel_model;
 
 typedef struct wick_accel_options {
+  uint32_t size; /* sizeof(wick_accel_options); see wick.h */
   wick_accel_model model;
   const char *memory; /* what the machine's memory is instead: "latency=500,bytes=8", as of
                          `wick sim --dram`; NULL: as the machine has it */

@@ -247,10 +247,14 @@ endforeach()
 if(NOT WICK_SANITIZE)
   set(symbol_files)
   foreach(lib ${WK_LINTED} ${WK_SHARED})
-    list(APPEND symbol_files $<TARGET_FILE:${lib}>)
+    list(APPEND symbol_files $<TARGET_LINKER_FILE:${lib}>)
   endforeach()
   add_test(NAME lint/symbols COMMAND ${CMAKE_SOURCE_DIR}/tests/lint/symbols ${symbol_files}
            $<TARGET_OBJECTS:wick> COMMAND_EXPAND_LISTS)
+  add_test(NAME lint/exports
+           COMMAND sh -c "rm -rf \"$1\" && cmake --install \"$0\" --prefix \"$1\" >\"$1.log\" && \
+                          exec \"$2\" \"$1\" \"$3\"" ${CMAKE_BINARY_DIR}
+                   ${CMAKE_BINARY_DIR}/exports ${CMAKE_SOURCE_DIR}/tests/lint/exports ${CLANG19})
 endif()
 
 # The runtime's tests once more under ThreadSanitizer, with everything they link.

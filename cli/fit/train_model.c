@@ -247,7 +247,7 @@ wk_train_compiling wk_train_settings(const wk_train_job *j) {
 /* The package that this run works with is a file without a name. */
 static wk_status load(wk_train_job *j, wk_train_entry *entries, size_t n) {
   wick_error_detail detail = {{0}};
-  const wick_load_options lo = {.flags = WICK_LOAD_UNCHECKED, .detail = &detail};
+  const wick_load_options lo = {.size = sizeof lo, .flags = WICK_LOAD_UNCHECKED, .detail = &detail};
   const wk_train_compiling c = wk_train_settings(j);
   wk_nameless f;
   WK_TRY(wk_nameless_open(&f));

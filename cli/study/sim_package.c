@@ -166,7 +166,7 @@ wk_status wk_sim_package(const wk_sim_opts *o, const char *file, const char *pat
                          wk_sim_record *record) {
   package_run p = {.o = o, .file = file, .path = path, .record = record};
   wick_error_detail detail = {{0}};
-  const wick_load_options lo = {.flags = WICK_LOAD_DESCRIBE, .detail = &detail};
+  const wick_load_options lo = {.size = sizeof lo, .flags = WICK_LOAD_DESCRIBE, .detail = &detail};
   wk_file f;
   WK_TRY(wk_file_map(file, &f));
   wk_status s = wk_wick_error(wick_model_load(file, &lo, &p.model), detail.text, path);

@@ -218,7 +218,7 @@ static wk_status compare_model(wk_comparison *c, const wk_run_job *job, const wi
 wk_status wk_compare_package(const wk_compare_opts *o, const wk_run_job *job) {
   wk_comparison c = {.o = o, .arena = job->arena, .indent = ""};
   wick_error_detail detail = {{0}};
-  wick_load_options lo = {.detail = &detail};
+  wick_load_options lo = {.size = sizeof lo, .detail = &detail};
   wick_model *m;
   WK_TRY(wk_wick_error(wick_model_load(o->package, &lo, &m), detail.text, o->package));
   wk_status s = wk_status_place(compare_model(&c, job, m), o->package);

@@ -31,7 +31,7 @@ bool wk_eval_widens(const wk_graph *g, const wk_node *n) {
 }
 
 bool wk_eval_is_foldable(const wk_graph *g, const wk_node *n) {
-  if (n->dead || wk_op_get(n->op)->cls == WK_CLASS_RANDOM) return false;
+  if (n->dead || n->predicate != WK_NONE || wk_op_get(n->op)->cls == WK_CLASS_RANDOM) return false;
   for (uint32_t k = 0; k < n->n_in; k++)
     if (n->in[k] != WK_NONE && !wk_is_const(g, n->in[k])) return false;
   return n->n_bodies == 0 || bodies_foldable(n);

@@ -157,6 +157,7 @@ static wk_status run_node(sweep *s, wk_node_id id) {
     is_wanted = is_wanted || wants[k];
   }
   if (!has_adjoint || !is_wanted) return NULL;
+  WK_TRY(wk_node_no_predicate(s->g, &n, "its adjoint"));
   const wk_adjoint_row *row = wk_adjoint_row_of(n.op);
   switch (row->kind) {
     case WK_ADJOINT_LOWER: return run_lowered(s, id);

@@ -61,7 +61,8 @@ typedef struct {
   wk_value_id *in;      /* WK_NONE: optional input left out */
   wk_value_id *out;     /* WK_NONE: optional output not wanted */
   wk_graph **bodies;
-  wk_value_id predicate; /* bool tensor along the batch: where false the result is not needed */
+  wk_value_id predicate; /* bool tensor along the batch: where false the result is not needed. Who
+                            replaces the node keeps it, or refuses (wk_node_no_predicate) */
 } wk_node;
 
 struct wk_graph {
@@ -190,6 +191,13 @@ void wk_graph_replace(wk_graph *g, wk_value_id from, wk_value_id to);
 /* The name alone, for callers that know the uses themselves; `from` must be unused by then. */
 void wk_graph_take_name(wk_graph *g, wk_value_id from, wk_value_id to);
 void wk_node_remove(wk_graph *g, wk_node_id n); /* marks dead; its outputs must be unused */
+/* Its name; without one that of the first value it makes. */
+const char *wk_node_called(const wk_graph *g, const wk_node *n);
+/* WK_UNSUPPORTED, at the node: it has a predicate, for which there is no place in `where`. */
+wk_status wk_node_no_predicate(const wk_graph *g, const wk_node *n,
+                               const char *where) WK_MUST_CHECK;
+/* The same of all nodes of a module. */
+wk_status wk_module_no_predicates(const wk_module *m, const char *where) WK_MUST_CHECK;
 /* Drops dead nodes and unused values, restores a topological order that keeps the present order
  * where it is valid, renumbers. Ids held outside become invalid. WK_INPUT on a cycle. */
 wk_status wk_graph_normalise(wk_graph *g) WK_MUST_CHECK;

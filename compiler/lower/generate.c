@@ -343,7 +343,10 @@ static wk_status generate(const wk_module *m, bool has_body, wk_program **out) {
   return NULL;
 }
 
-wk_status wk_generate(const wk_module *m, wk_program **out) { return generate(m, true, out); }
+wk_status wk_generate(const wk_module *m, wk_program **out) {
+  WK_TRY(wk_module_no_predicates(m, "a program"));
+  return generate(m, true, out);
+}
 wk_status wk_generate_frame(const wk_module *m, wk_program **out) {
   return generate(m, false, out);
 }

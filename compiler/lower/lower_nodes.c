@@ -74,12 +74,15 @@ static bool is_replaced(const wk_graph *g, const wk_node *n) {
 }
 
 /* What makes the results of n is needed where they were. The values between need not lie along the
- * batch: they are computed for all of it. */
-static void keep_predicate(wk_graph *g, const wk_node *n, size_t first, const wk_value_id *out) {
+ * batch: they are computed for all of it. A result that is there already gets a copy. */
+static void keep_predicate(wk_low *l, const wk_node *n, size_t first, wk_value_id *out) {
   for (uint32_t i = 0; i < n->n_out && n->predicate != WK_NONE; i++) {
-    const wk_value *v = out[i] == WK_NONE ? NULL : wk_val(g, out[i]);
-    if (v && v->kind == WK_VALUE_NODE && v->node >= first)
-      wk_nod(g, v->node)->predicate = n->predicate;
+    if (out[i] == WK_NONE) continue;
+    const wk_value *v = wk_val(l->g, out[i]);
+    if (v->kind != WK_VALUE_NODE || v->node < first)
+      out[i] = wk_low_map(l, v->type.dtype, "a", 1, out[i]);
+    if (l->status) return;
+    wk_nod(l->g, wk_val(l->g, out[i])->node)->predicate = n->predicate;
   }
 }
 
@@ -93,10 +96,8 @@ static wk_status expand(wk_graph *g, const wk_node *n, wk_value_id *out) {
   else if (info->cls == WK_CLASS_ELEMENTWISE) lower_elementwise(&l, n, out);
   else if (lowerings[n->op]) lowerings[n->op](&l, n, out);
   else return wk_error_at(WK_INTERNAL, n->name, "no lowering for operator %s", info->name);
-  if (!l.status) {
-    keep_predicate(g, n, first, out);
-    return NULL;
-  }
+  if (!l.status) keep_predicate(&l, n, first, out);
+  if (!l.status) return NULL;
   return wk_status_note(wk_status_place(l.status, n->name), "while lowering %s", info->name);
 }
 

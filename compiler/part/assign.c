@@ -58,14 +58,15 @@ static bool holds_work(const wk_cut *c, const wk_node *n) {
 
 /* ---- all nodes ------------------------------------------------------------------------------- */
 
-static void refuse(wk_cut *c, const wk_node *n, const char **reasons) {
+static void refuse(wk_cut *c, const wk_graph *g, const wk_node *n, const char **reasons) {
   uint32_t pinned = wk_targets_pinned(c->targets, n);
   uint32_t asked = pinned == WK_NONE ? (uint32_t)c->targets->n - 1 : pinned;
   const char *op = wk_op_get(n->op)->name, *why = reasons[asked];
+  const char *name = wk_node_called(g, n);
   if (!c->unsupported)
-    c->unsupported = wk_error_at(WK_UNSUPPORTED, n->name, "target %s: %s: %s",
+    c->unsupported = wk_error_at(WK_UNSUPPORTED, name, "target %s: %s: %s",
                                  wk_targets_name(c->targets, asked).s, op, why);
-  else c->unsupported = wk_status_item(c->unsupported, "%s: %s: %s", n->name, op, why);
+  else c->unsupported = wk_status_item(c->unsupported, "%s: %s: %s", name, op, why);
 }
 
 static void note(wk_cut *c, const wk_node *n, uint32_t refused, uint32_t target,
@@ -83,7 +84,7 @@ static uint32_t target_of(wk_cut *c, wk_graph *g, const wk_node *n) {
       holds_work(c, n))
     return wk_cut_control(c);
   if (t == c->targets->n) {
-    refuse(c, n, reasons);
+    refuse(c, g, n, reasons);
     return wk_cut_host(c);
   }
   for (uint32_t i = 0; i < t; i++) note(c, n, i, t, reasons[i]);

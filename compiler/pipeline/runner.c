@@ -139,7 +139,8 @@ bool wk_is_package(const wk_file *f) {
 wk_status wk_open_session(const wick_model *m, uint32_t entry, int64_t threads, const char *what,
                           wick_session **out) {
   wick_error_detail detail = {{0}};
-  const wick_session_options o = {.threads = (uint32_t)threads, .detail = &detail};
+  const wick_session_options o = {.size = sizeof o, .threads = (uint32_t)threads,
+                                  .detail = &detail};
   return wk_wick_error(wick_session_create_with(m, entry, &o, out), detail.text, what);
 }
 
@@ -202,7 +203,7 @@ wk_status wk_runner_of_package(const char *path, uint32_t entry, int64_t threads
                                const wick_load_options *load, wk_runner **out) {
   wk_runner *r = runner_new();
   wick_error_detail detail = {{0}};
-  wick_load_options o = load ? *load : (wick_load_options){0};
+  wick_load_options o = load ? *load : (wick_load_options){.size = sizeof(wick_load_options)};
   o.detail = &detail;
   double start = wk_clock();
   wk_status s = wk_wick_error(wick_model_load(path, &o, &r->model), detail.text, path);
@@ -240,7 +241,7 @@ wk_status wk_nameless_place(const wk_nameless *f, wk_status s, const char *place
 /* Loads what was written there unless s says that it was not. */
 static wk_status load_nameless(wk_nameless *f, wk_status s, wick_model **out) {
   wick_error_detail detail = {{0}};
-  wick_load_options lo = {.flags = WICK_LOAD_UNCHECKED, .detail = &detail};
+  wick_load_options lo = {.size = sizeof lo, .flags = WICK_LOAD_UNCHECKED, .detail = &detail};
   if (!s) s = wk_wick_error(wick_model_load(f->path, &lo, out), detail.text, f->path);
   wk_nameless_close(f);
   return wk_nameless_place(f, s, NULL);

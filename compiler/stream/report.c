@@ -60,7 +60,8 @@ void wk_sched_report(wk_str *out, const char *part, const wk_sched_net *net,
   wk_arena *a = wk_arena_new();
   wk_sched_run run;
   wk_sched_causes causes = causes_of(net, made, a, &run);
-  wk_str_printf(out, "schedule of part %s on %s, by the schedule model:\n", part, net->machine->name);
+  wk_str_printf(out, "schedule of part %s on %s, by the schedule model:\n", part,
+                net->machine->name);
   print_modes(out, net, o, made);
   wk_str_add(out, "\n");
   wk_sched_causes_print(out, &causes, net->layers, (uint32_t)net->n_layers);

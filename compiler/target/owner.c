@@ -41,11 +41,20 @@ static bool is_whole(const wk_node *n) {
          n->op != WK_OP_IDENTITY;
 }
 
+/* Instructions have no predicates. */
+static bool loses_predicate(const wk_target *t, const wk_node *n) {
+  return n->predicate != WK_NONE && !(t->takes_graph && t->keeps_predicates);
+}
+
 /* A whole operator is for those that claim it, and for the host, which has code for what it is
  * expanded into. */
 static bool supports_one(const wk_targets *all, uint32_t target, const wk_graph *g,
                          const wk_node *n, wk_arena *a, const char **reason) {
   const wk_instance *t = all->list[target];
+  if (loses_predicate(t->target, n)) {
+    *reason = wk_arena_printf(a, "its predicate %%%s would be lost", wk_val(g, n->predicate)->name);
+    return false;
+  }
   if (!is_whole(n) || (t->target->claims && t->target->claims(t, g, n)))
     return t->target->supports(t, g, n, a, reason);
   *reason = "another target claims it, this one does not";

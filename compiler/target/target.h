@@ -141,6 +141,8 @@ struct wk_target {
   bool wants_integers; /* it multiplies integers alone: of float models commands say what to do */
   bool takes_graph;   /* compile works on the parts' graphs, with operators that it claimed whole;
                          their programs have inputs and outputs and no instructions */
+  bool keeps_predicates; /* with takes_graph: supports is asked about nodes that have a predicate,
+                            and compile gets them with it. Any other target does not take them */
 
   /* spec: the text behind the colon, NULL: the default. WK_USAGE when there is no such machine. */
   wk_status (*open)(const char *spec, wk_instance **out);

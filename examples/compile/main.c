@@ -60,7 +60,7 @@ static wick_status run(wick_session *s) {
 
 static int load_and_run(const wick_compile_output *package) {
   wick_error_detail detail = {0};
-  const wick_load_options options = {.detail = &detail};
+  const wick_load_options options = {.size = sizeof options, .detail = &detail};
   wick_model *model = NULL;
   wick_session *session = NULL;
   wick_status s = wick_model_load_memory(package->data, package->bytes, &options, &model);

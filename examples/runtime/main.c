@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   wick_error_detail detail = {0};
-  wick_load_options options = {.detail = &detail};
+  wick_load_options options = {.size = sizeof options, .detail = &detail};
   wick_model *model = NULL;
   wick_session *session = NULL;
   wick_status status = wick_model_load(argv[1], &options, &model);

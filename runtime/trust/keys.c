@@ -93,9 +93,9 @@ wick_status wick_trust_read(const char *keys, const char *signature, wick_trust 
                             wick_error_detail *detail) {
   static const wanted_lines some = {public_name, WICK_PUBLIC_KEY_BYTES, WICK_MAX_KEYS},
                             one = {signature_name, WICK_SIGNATURE_BYTES, 1};
-  wick_trust trust = {.key_count = 0};
   uint32_t n;
-  if (!keys || !signature || !out) return WICK_BAD_ARGUMENT;
+  if (!keys || !signature || !out || out->size < sizeof *out) return WICK_BAD_ARGUMENT;
+  wick_trust trust = {.size = out->size};
   wick_status status = read_lines(keys, &some, trust.keys[0], &trust.key_count, detail);
   if (status == WICK_OK) status = read_lines(signature, &one, trust.signature, &n, detail);
   if (status == WICK_OK) *out = trust;

@@ -45,6 +45,7 @@ wick_status wick_verify_signature(void *user, const wick_piece *pieces, uint32_t
                                   wick_error_detail *detail) {
   wick_trust *trust = user;
   uint8_t digest[WICK_DIGEST_BYTES];
+  if (trust->size < sizeof *trust) return WICK_BAD_ARGUMENT;
   wick_status status = wick_table_digest(pieces, count, digest);
   if (status != WICK_OK) return status;
   for (trust->signer = 0; trust->signer < trust->key_count; trust->signer++)

@@ -2,9 +2,9 @@
  * wick_verify: signatures of packages, ed25519 by libsodium. A library beside the runtime
  * (-lwick_verify), for programs that load packages whose makers they know:
  *
- *   wick_trust trust;
+ *   wick_trust trust = {.size = sizeof trust};
  *   wick_trust_read("maker.pub", "net.wick.sig", &trust, &detail);
- *   wick_load_options o = {.verifier = wick_verify_signature, .user = &trust, .detail = &detail};
+ *   wick_load_options o = {.size = sizeof o, .verifier = wick_verify_signature, .user = &trust};
  *   wick_model_load("net.wick", &o, &model);
  *
  * What is signed is the table of the package's digests (BLAKE2b, 256 bits): of the header with the
@@ -29,7 +29,10 @@ enum {
   WICK_MAX_KEYS = 16
 };
 
+/* The program's, which sets size: functions read and fill no more than that. WICK_BAD_ARGUMENT: it
+ * is less than any version had, or forgotten. */
 typedef struct wick_trust {
+  uint32_t size; /* sizeof(wick_trust) */
   uint8_t keys[WICK_MAX_KEYS][WICK_PUBLIC_KEY_BYTES]; /* any of which may have signed */
   uint32_t key_count;
   uint8_t signature[WICK_SIGNATURE_BYTES];

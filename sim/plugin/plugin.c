@@ -6,17 +6,24 @@
 #include "sim/accel.h"
 #include "sim/device.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
 static char memory[256]; /* what the configuration points to */
 
-EXPORT const wick_device *wick_device_plugin(void) { return wk_sim_device(); }
+const wick_device *wick_device_plugin(void) { return wk_sim_device(); }
 
 static wick_status refuse(wick_error_detail *detail, const char *place, const char *why) {
   if (detail)
     snprintf(detail->text, sizeof detail->text, "%s%s%s", place ? place : "", place ? ": " : "",
              why);
   return WICK_BAD_ARGUMENT;
+}
+
+/* As it is the first version: all of it is there. */
+static bool is_known(const wick_accel_options *o) {
+  const char *bytes = (const char *)o;
+  if (o->size < sizeof *o) return false;
+  for (size_t i = sizeof *o; i < o->size; i++)
+    if (bytes[i]) return false;
+  return true;
 }
 
 static wick_status check_memory(const char *text, wick_error_detail *detail) {
@@ -30,12 +37,12 @@ static wick_status check_memory(const char *text, wick_error_detail *detail) {
   return status;
 }
 
-EXPORT wick_status wick_accel_configure(const wick_accel_options *options,
-                                        wick_error_detail *detail) {
-  static const wick_accel_options none;
+wick_status wick_accel_configure(const wick_accel_options *options, wick_error_detail *detail) {
+  static const wick_accel_options none = {.size = sizeof none};
   const wick_accel_options *o = options ? options : &none;
   wick_status status = WICK_OK;
   if (detail) detail->text[0] = '\0';
+  if (!is_known(o)) return refuse(detail, NULL, "options that this version does not know");
   if (o->model != WICK_ACCEL_FUNCTIONAL && o->model != WICK_ACCEL_TIMING)
     return refuse(detail, NULL, "there is no such model");
   if (o->memory && strlen(o->memory) >= sizeof memory)

@@ -127,8 +127,8 @@ static wk_status measure(const wk_opencl *d, const candidate *c, double until, d
   void *data = NULL;
   size_t size;
   wick_error_detail detail = {{0}};
-  const wick_load_options load = {.detail = &detail};
-  const wick_session_options options = {.threads = 1, .detail = &detail};
+  const wick_load_options load = {.size = sizeof load, .detail = &detail};
+  const wick_session_options options = {.size = sizeof options, .threads = 1, .detail = &detail};
   wick_session *sessions[WK_CL_MAX_SIZES] = {0};
   wick_model *model = NULL;
   WK_TRY(build(d, c, &data, &size));

@@ -268,7 +268,8 @@ int main(int argc, char **argv) {
   float *got[2], *want[2];
   pthread_t thread[2];
   wick_status s = argc > 2 ? 0 : wick_device_register(wick_device_plugin());
-  if (!s) s = wick_model_load(argv[1], &(wick_load_options){.detail = &why}, &model);
+  const wick_load_options options = {.size = sizeof options, .detail = &why};
+  if (!s) s = wick_model_load(argv[1], &options, &model);
   if (s) return printf("%s: %s\n", wick_status_text(s), why.text), 1;
   size_t bytes = wick_model_entry(model, 0)->outputs[0].bytes;
   for (int k = 0; k < 2; k++) want[k] = run(&seeds[k]);

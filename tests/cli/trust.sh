@@ -195,7 +195,7 @@ static int run(const char *path) {
   wick_session *session;
   wick_step_profile profile[256] = {{0}};
   unsigned long long sum = 0;
-  const wick_load_options options = {.detail = &why};
+  const wick_load_options options = {.size = sizeof options, .detail = &why};
   if (wick_model_load(path, &options, &model) != WICK_OK) return puts(why.text), 2;
   if (wick_session_create(model, 0, 1, &session) != WICK_OK) return 3;
   const wick_entry_info *e = wick_session_entry(session);
@@ -211,13 +211,19 @@ static int run(const char *path) {
   return 0;
 }
 int main(int argc, char **argv) {
-  const wick_accel_options slow = {WICK_ACCEL_TIMING, "latency=5000"};
-  const wick_accel_options fast = {WICK_ACCEL_TIMING, NULL}, wrong = {WICK_ACCEL_TIMING, "size=a"};
+  const wick_accel_options slow = {sizeof slow, WICK_ACCEL_TIMING, "latency=5000"};
+  const wick_accel_options fast = {sizeof fast, WICK_ACCEL_TIMING, NULL},
+                           wrong = {sizeof wrong, WICK_ACCEL_TIMING, "size=a"};
   wick_error_detail why;
   if (argc < 2 || wick_device_register(wick_device_plugin()) != WICK_OK) return 1;
   if (wick_accel_configure(&slow, &why) != WICK_OK || run(argv[1])) return 1;
   if (wick_accel_configure(&fast, NULL) != WICK_OK || run(argv[1]) || run(argv[1])) return 1;
   if (wick_accel_configure(&wrong, &why) != WICK_BAD_ARGUMENT) return 1;
+  puts(why.text);
+  const struct { wick_accel_options known; long more; } newer = {{sizeof newer}, 1};
+  const wick_accel_options forgotten = {.model = WICK_ACCEL_TIMING};
+  if (wick_accel_configure(&newer.known, NULL) != WICK_BAD_ARGUMENT) return 1;
+  if (wick_accel_configure(&forgotten, &why) != WICK_BAD_ARGUMENT) return 1;
   puts(why.text);
   return wick_accel_configure(NULL, NULL);
 }
@@ -226,12 +232,15 @@ cat >program/keys.c <<'EOS'
 #include <stdio.h>
 #include "runtime/trust/wick_verify.h"
 int main(int argc, char **argv) {
-  wick_trust trust;
+  wick_trust trust = {.size = sizeof trust}, forgotten = {0};
   wick_error_detail why = {{0}};
   wick_model *model;
-  const wick_load_options options = {.verifier = wick_verify_signature, .user = &trust,
-                                     .detail = &why, .flags = WICK_LOAD_DESCRIBE};
+  const wick_load_options options = {.size = sizeof options, .verifier = wick_verify_signature,
+                                     .user = &trust, .detail = &why, .flags = WICK_LOAD_DESCRIBE};
   if (argc < 4 || wick_trust_read(argv[2], argv[3], &trust, &why)) return puts(why.text), 1;
+  if (wick_trust_read(argv[2], argv[3], &forgotten, &why) != WICK_BAD_ARGUMENT ||
+      wick_verify_signature(&forgotten, NULL, 0, &why) != WICK_BAD_ARGUMENT)
+    return puts("a size that was forgotten"), 1;
   wick_status status = wick_model_load(argv[1], &options, &model);
   printf("%s: %s\n", wick_status_text(status), why.text);
   if (status == WICK_OK) wick_model_free(model);
@@ -248,6 +257,7 @@ ns=($(sed -n 's/^\([0-9]*\) ns$/\1/p' models.txt))
 ((${#ns[@]} == 3 && ns[0] > ns[1] && ns[1] == ns[2] && ns[1])) && good ||
   bad "times of the models: $(cat models.txt)" # the same again, more with a slow memory
 check 'what is wrong is told' grep -q "^size=a: 'a' is no number" models.txt
+check 'a size that was forgotten' grep -q '^options that this version does not know$' models.txt
 if [[ ${has_keys-} ]]; then
   gives 'a program trusts a key' '^ok: $' out/keys net.wick maker.pub net.wick.sig
   gives 'and no other' '^the package is refused: the signature is of another package' \

@@ -101,6 +101,7 @@ static size_t read_model(const wick_model *m) {
 
 static void load_package(feed_run *r, const wk_str *input, wick_load_options o) {
   wick_error_detail detail = {{0}};
+  o.size = sizeof o;
   o.detail = &detail;
   void *aligned = NULL;
   wick_model *m = NULL;

@@ -114,7 +114,7 @@ static void run_package(feed_run *r, const wk_program *p, const char *path) {
   wick_model *m;
   wick_session *session;
   wick_error_detail detail = {{0}};
-  const wick_load_options o = {.detail = &detail};
+  const wick_load_options o = {.size = sizeof o, .detail = &detail};
   wick_status s = wick_model_load(path, &o, &m);
   if (s != WICK_OK) {
     wk_str_printf(&r->complaint, "own package: %s: %s", wick_status_text(s), detail.text);

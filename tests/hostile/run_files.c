@@ -49,7 +49,7 @@ static const wick_model *toy_model(void) {
   static wick_model *model;
   static void *bytes;
   size_t size;
-  const wick_load_options o = {.flags = WICK_LOAD_DESCRIBE};
+  const wick_load_options o = {.size = sizeof o, .flags = WICK_LOAD_DESCRIBE};
   if (model) return model;
   wk_package *p = toy_package();
   wk_status s = wk_package_bytes(p, &bytes, &size);

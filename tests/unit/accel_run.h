@@ -41,11 +41,11 @@ static inline wk_status accel_compile(wk_module *m, const wk_target_args *args, 
 
 static inline wk_status accel_load(const char *path, wick_model **model, wick_session **session) {
   wick_error_detail why = {{0}};
-  const wick_load_options lo = {.detail = &why};
+  const wick_load_options lo = {.size = sizeof lo, .detail = &why};
   wick_status s = wick_model_load(path, &lo, model);
   *session = NULL;
   if (s != WICK_OK) return wk_error(WK_INTERNAL, "%s: %s", wick_status_text(s), why.text);
-  const wick_session_options so = {.threads = 1, .detail = &why};
+  const wick_session_options so = {.size = sizeof so, .threads = 1, .detail = &why};
   s = wick_session_create_with(*model, 0, &so, session);
   if (s == WICK_OK) return NULL;
   wick_model_free(*model);

@@ -50,7 +50,7 @@ static wk_status opencl_batch_load(opencl_batch *b) {
   const wk_emit_options o = {.model_name = "batch", .command = ""};
   wk_emit_result result = {.scratch_bytes = -1};
   wick_error_detail detail = {{0}};
-  const wick_load_options lo = {.detail = &detail};
+  const wick_load_options lo = {.size = sizeof lo, .detail = &detail};
   wk_nameless f;
   WK_TRY(wk_nameless_open(&f));
   wk_status s = wk_emit_package(b->targets, b->entries, b->n, &o, f.path, &result);

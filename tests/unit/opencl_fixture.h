@@ -28,7 +28,7 @@ static inline wick_status load(const ocl_plan *plan, fixture *f) {
   f->model = NULL;
   assert_null(wk_package_bytes(p, &f->data, &f->size));
   wk_package_free(p);
-  const wick_load_options o = {.detail = &f->detail};
+  const wick_load_options o = {.size = sizeof o, .detail = &f->detail};
   return wick_model_load_memory(f->data, f->size, &o, &f->model);
 }
 

@@ -20,8 +20,8 @@ static inline bool fork_is_told(wick_status status, const char *why) {
 /* With a session of OCL_SUM and memory of its own for the input 0. What is wrong; NULL: nothing. */
 static inline const char *forked(const fixture *f, wick_session *s, void *memory) {
   wick_error_detail why = {{0}};
-  const wick_load_options load = {.detail = &why};
-  const wick_session_options options = {1, &why};
+  const wick_load_options load = {.size = sizeof load, .detail = &why};
+  const wick_session_options options = {sizeof options, 1, &why};
   const wick_opencl_info *list;
   wick_session *other = NULL;
   wick_model *model = NULL;

@@ -247,7 +247,7 @@ static void gaps_stay_as_they_are(void **state) {
 
 static wick_status load(const fixture *f, wick_error_detail *why) {
   wick_model *model;
-  const wick_load_options o = {.flags = WICK_LOAD_UNCHECKED, .detail = why};
+  const wick_load_options o = {.size = sizeof o, .flags = WICK_LOAD_UNCHECKED, .detail = why};
   wick_status s = wick_model_load_memory(f->data, f->size, &o, &model);
   if (s == WICK_OK) wick_model_free(model);
   return s;
@@ -362,15 +362,14 @@ static void flipped_bytes_are_refused_or_harmless(void **state) {
   int refused[WK_COUNTOF(names)] = {0};
   uint8_t *bytes = f->data;
   wick_model *model;
-  assert_int_equal(wick_model_load_memory(f->data, f->size,
-                                          &(wick_load_options){.flags = WICK_LOAD_DESCRIBE},
-                                          &model), WICK_OK);
+  const wick_load_options lo = {.size = sizeof lo, .flags = WICK_LOAD_DESCRIBE};
+  assert_int_equal(wick_model_load_memory(f->data, f->size, &lo, &model), WICK_OK);
   const wick_model_info *info = wick_model_describe(model);
   for (uint32_t i = 0; i < info->section_count; i++)
     for (size_t k = 0; k < WK_COUNTOF(names); k++) {
       const wick_section_info *x = &info->sections[i];
       if (strcmp(x->name, names[k]) != 0) continue;
-      for (uint64_t at = x->offset; at < x->offset + x->size; at++) {
+      for (uint64_t at = x->offset; at < x->offset + x->bytes; at++) {
         wick_error_detail why = {{0}};
         bytes[at] ^= 0xff;
         wick_status s = load(f, &why);

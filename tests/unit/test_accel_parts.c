@@ -126,8 +126,8 @@ static void each_part_once_in_the_order_of_use(void **state) {
   (void)state;
   make(path, all, (wrong){0});
   assert_null(wk_file_map(path, &f));
-  assert_int_equal(wick_model_load(path, &(wick_load_options){.flags = WICK_LOAD_DESCRIBE}, &m),
-                   WICK_OK);
+  const wick_load_options lo = {.size = sizeof lo, .flags = WICK_LOAD_DESCRIBE};
+  assert_int_equal(wick_model_load(path, &lo, &m), WICK_OK);
   assert_null(wk_accel_parts_read(m, &f, &parts));
   assert_int_equal(parts.n_parts, 3);
   assert_int_equal(parts.units[0].n_parts, 0); /* the other target's */

@@ -118,7 +118,7 @@ static void run_parts(const char *what) {
   wick_model *model;
   wk_accel_parts parts;
   wk_file f;
-  const wick_load_options lo = {.flags = WICK_LOAD_DESCRIBE};
+  const wick_load_options lo = {.size = sizeof lo, .flags = WICK_LOAD_DESCRIBE};
   assert_null(wk_file_map(package_file, &f));
   assert_int_equal(wick_model_load(package_file, &lo, &model), WICK_OK);
   assert_null(wk_accel_parts_read(model, &f, &parts));

@@ -265,7 +265,7 @@ static void test_bindings(void **state) {
   assert_int_equal(wick_model_describe(m)->entry_count, 2);
   const wick_section_info *consts = &wick_model_describe(m)->sections[WICK_TABLE_COUNT + 1];
   assert_string_equal(consts->name, "CONST");
-  assert_in_range(consts->size, 1, (size_t)p[0]->region_size[WK_REGION_CONST]);
+  assert_in_range(consts->bytes, 1, (size_t)p[0]->region_size[WK_REGION_CONST]);
   for (uint32_t entry = 0; entry < 2; entry++) {
     wick_session *s;
     check_run(wick_session_create(m, entry, 2, &s));

@@ -22,7 +22,7 @@ static wick_status load(wk_package *p, uint32_t flags, fixture *f, wick_error_de
   f->model = NULL;
   assert_null(wk_package_bytes(p, &f->data, &f->size));
   wk_package_free(p);
-  const wick_load_options o = {.flags = flags, .detail = detail};
+  const wick_load_options o = {.size = sizeof o, .flags = flags, .detail = detail};
   return wick_model_load_memory(f->data, f->size, &o, &f->model);
 }
 
@@ -296,7 +296,7 @@ static void expect_no_session(const wick_model *m, uint32_t entry, uint32_t thre
                               wick_status status, const char *why) {
   wick_error_detail detail = {"before"};
   wick_session *s = NULL;
-  const wick_session_options o = {threads, &detail};
+  const wick_session_options o = {sizeof o, threads, &detail};
   assert_int_equal(wick_session_create_with(m, entry, &o, &s), status);
   assert_string_equal(detail.text, why);
   assert_int_equal(wick_session_create(m, entry, threads, &s), status);
@@ -317,7 +317,7 @@ static void devices_that_cannot_be_opened_say_why(void **state) {
   expect_no_session(m, TOY_ENTRIES, 1, WICK_BAD_ARGUMENT, "there is no entry 14");
   expect_no_session(m, 0, 257, WICK_BAD_ARGUMENT, "257 threads are more than 256");
   expect_no_session(NULL, 0, 1, WICK_BAD_ARGUMENT, "no model or no place for it");
-  const wick_session_options o = {.threads = 2, .detail = &detail};
+  const wick_session_options o = {.size = sizeof o, .threads = 2, .detail = &detail};
   assert_int_equal(wick_session_create_with(m, TOY_PLAN, &o, &s), WICK_OK);
   assert_string_equal(detail.text, "");
   assert_int_equal(wick_session_threads(s), 2);

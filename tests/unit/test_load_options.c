@@ -42,6 +42,7 @@ static bytes bytes_of(wk_package *p) {
 
 static wick_status load(const bytes *b, wick_load_options o, wick_model **model,
                         wick_error_detail *why) {
+  o.size = sizeof o;
   o.detail = why;
   return wick_model_load_memory(b->data, b->size, &o, model);
 }
@@ -138,8 +139,8 @@ static void what_was_verified_is_used(void **state) {
   close(fd);
   watching w = {.data = b.data, .size = b.size, .file = path};
   wick_model *model;
-  assert_int_equal(wick_model_load(path, &(wick_load_options){.verifier = watch, .user = &w},
-                                   &model), WICK_OK);
+  const wick_load_options o = {.size = sizeof o, .verifier = watch, .user = &w};
+  assert_int_equal(wick_model_load(path, &o, &model), WICK_OK);
   expect_run(model);
   wick_model_free(model);
   unlink(path);
@@ -320,7 +321,7 @@ static void sessions_are_limited(void **state) {
   const wick_load_options o = {.flags = WICK_LOAD_UNCHECKED, .memory_limit = 4 << 20};
   assert_int_equal(load(&b, o, &model, &why), WICK_OK);
   for (uint32_t threads = 1; threads <= 4; threads++) {
-    const wick_session_options so = {.threads = threads, .detail = &why};
+    const wick_session_options so = {.size = sizeof so, .threads = threads, .detail = &why};
     wick_status status = wick_session_create_with(model, 0, &so, &s);
     assert_int_equal(status, threads < 4 ? WICK_OK : WICK_NO_MEMORY);
     if (status == WICK_OK) wick_session_free(s);

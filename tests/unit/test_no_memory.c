@@ -143,11 +143,12 @@ static wick_status attempt(scenario *s) {
   wick_error_detail why;
   wick_model *model;
   wick_session *session;
-  const wick_load_options lo = {.detail = &why, .verifier = s->is_verified ? agree : NULL};
+  const wick_load_options lo = {.size = sizeof lo, .detail = &why,
+                                .verifier = s->is_verified ? agree : NULL};
   wick_status status = s->path ? wick_model_load(s->path, &lo, &model)
                                : wick_model_load_memory(s->data, s->size, &lo, &model);
   if (status != WICK_OK) return status;
-  const wick_session_options so = {.threads = s->threads, .detail = &why};
+  const wick_session_options so = {.size = sizeof so, .threads = s->threads, .detail = &why};
   status = wick_session_create_with(model, 0, &so, &session);
   if (status == WICK_OK) {
     status = run_all(s, session);

@@ -163,7 +163,7 @@ static void arenas_are_limited(void **state) {
     wick_error_detail why;
     wick_model *model;
     fake_reset();
-    const wick_load_options o = {.memory_limit = limit, .detail = &why};
+    const wick_load_options o = {.size = sizeof o, .memory_limit = limit, .detail = &why};
     wick_status status = wick_model_load_memory(data, size, &o, &model);
     assert_int_equal(status, limit < plan.needs.arena_bytes ? WICK_NO_MEMORY : WICK_OK);
     if (status == WICK_OK) wick_model_free(model);
@@ -515,7 +515,8 @@ static void end_undisturbed(const outcome *x, uint32_t entry, const buffers *o) 
 
 static void use(const wick_model *m, uint32_t entry, outcome *x) {
   *x = (outcome){0};
-  x->status = wick_session_create_with(m, entry, &(wick_session_options){1, &x->why}, &x->session);
+  const wick_session_options so = {sizeof so, 1, &x->why};
+  x->status = wick_session_create_with(m, entry, &so, &x->session);
   if (x->status != WICK_OK) return;
   buffers o = make_buffers(0), odd = make_buffers(8);
   const void *inputs[] = {o.a, o.b};
@@ -580,8 +581,8 @@ static void failures_of_sessions_are_told(void **state) {
  * calls: those until it is told. */
 static void meet_fault(const wick_model *m, outcome *x, uint32_t *calls) {
   *x = (outcome){0};
-  x->status = wick_session_create_with(m, OCL_SUM, &(wick_session_options){1, &x->why},
-                                       &x->session);
+  const wick_session_options so = {sizeof so, 1, &x->why};
+  x->status = wick_session_create_with(m, OCL_SUM, &so, &x->session);
   if (x->status != WICK_OK) return;
   buffers o = make_buffers(0);
   o.a[0] = 4;

@@ -73,7 +73,7 @@ static wick_status try_load(const uint8_t *data, size_t size, uint32_t flags,
   uint8_t *copy = malloc(size ? size : 1);
   memcpy(copy, data, size);
   wick_model *model = NULL;
-  const wick_load_options options = {.flags = flags, .detail = detail};
+  const wick_load_options options = {.size = sizeof options, .flags = flags, .detail = detail};
   wick_status status = wick_model_load_memory(copy, size, &options, &model);
   assert_true((status == WICK_OK) == (model != NULL));
   if (model) assert_true(walk(model) > 0);
@@ -218,7 +218,7 @@ static void parts_that_do_not_fit_are_refused(void **state) {
 static void every_flipped_byte_is_refused(void **state) {
   static const uint8_t flips[] = {0xff, 0x01, 0x80};
   bytes b = build_either(state);
-  const wick_load_options options = {.flags = flags_of(state)};
+  const wick_load_options options = {.size = sizeof options, .flags = flags_of(state)};
   assert_int_equal(try_load(b.data, b.size, flags_of(state), NULL), WICK_OK);
   for (size_t i = 0; i < b.size; i++)
     for (size_t k = 0; k < WK_COUNTOF(flips); k++) {

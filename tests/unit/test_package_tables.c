@@ -100,7 +100,8 @@ static const struct {
 
 static wick_status try_load(const bytes *b, wick_error_detail *detail) {
   wick_model *model;
-  const wick_load_options options = {.flags = WICK_LOAD_UNCHECKED | WICK_LOAD_DESCRIBE,
+  const wick_load_options options = {.size = sizeof options,
+                                     .flags = WICK_LOAD_UNCHECKED | WICK_LOAD_DESCRIBE,
                                      .detail = detail};
   wick_status status = wick_model_load_memory(b->data, b->size, &options, &model);
   if (status == WICK_OK) wick_model_free(model);
@@ -164,7 +165,7 @@ static void outputs_have_labels(void **context) {
   (void)context;
   wick_model *m;
   bytes b = build(true);
-  const wick_load_options options = {.flags = WICK_LOAD_DESCRIBE};
+  const wick_load_options options = {.size = sizeof options, .flags = WICK_LOAD_DESCRIBE};
   assert_int_equal(wick_model_load_memory(b.data, b.size, &options, &m), WICK_OK);
   const wick_entry_info *e = wick_model_entry(m, TOY_UNTIL), *plan = wick_model_entry(m, TOY_PLAN);
   assert_int_equal(plan->labels_count, 0);

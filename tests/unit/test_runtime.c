@@ -313,7 +313,7 @@ static void model_says_what_it_is(void **state) {
   assert_int_equal(info->section_count, WICK_TABLE_COUNT + 2);
   assert_string_equal(info->sections[WICK_TABLE_COUNT].name, "CODE");
   assert_int_equal(info->sections[WICK_TABLE_COUNT].unit, 0);
-  assert_int_equal(info->sections[WICK_TABLE_COUNT].size, sizeof tiny_code);
+  assert_int_equal(info->sections[WICK_TABLE_COUNT].bytes, sizeof tiny_code);
   assert_int_equal(info->state_count, 0);
   assert_int_equal(info->entry_count, 3);
   assert_null(wick_model_entry(model, 3));
@@ -360,7 +360,7 @@ static void bad_arguments_are_refused(void **state) {
   wick_model *other;
   wick_session *s;
   wick_error_detail detail;
-  const wick_load_options options = {.detail = &detail};
+  const wick_load_options options = {.size = sizeof options, .detail = &detail};
   assert_int_equal(wick_model_load(NULL, NULL, &other), WICK_BAD_ARGUMENT);
   assert_int_equal(wick_model_load_memory(NULL, 5, NULL, &other), WICK_BAD_ARGUMENT);
   assert_int_equal(wick_model_load("/nonexistent/x", &options, &other), WICK_CANNOT_READ);
@@ -570,7 +570,7 @@ static wick_model *load_from_file(const fixture *f, uint32_t flags, wick_error_d
   assert_true(fd >= 0);
   assert_int_equal(write(fd, f->data, f->size), f->size);
   close(fd);
-  const wick_load_options options = {.flags = flags, .detail = detail};
+  const wick_load_options options = {.size = sizeof options, .flags = flags, .detail = detail};
   assert_int_equal(wick_model_load(path, &options, &model), WICK_OK);
   unlink(path);
   return model;
@@ -616,7 +616,8 @@ static void perf_map_names_every_function(void **state) {
   assert_int_equal(symlink("/tmp/elsewhere", path), 0);
   wick_error_detail detail;
   const fixture *f = *state;
-  const wick_load_options options = {.flags = WICK_LOAD_PERF_MAP, .detail = &detail};
+  const wick_load_options options = {.size = sizeof options, .flags = WICK_LOAD_PERF_MAP,
+                                     .detail = &detail};
   assert_int_equal(wick_model_load_memory(f->data, f->size, &options, &model), WICK_CANNOT_WRITE);
   unlink(path);
 }

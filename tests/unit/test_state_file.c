@@ -303,7 +303,7 @@ static void memory_is_limited(void **state) {
   wick_error_detail why;
   wick_state *s;
   saved f = save(*state);
-  const wick_load_options o = {.memory_limit = WICK_PAGE - 1};
+  const wick_load_options o = {.size = sizeof o, .memory_limit = WICK_PAGE - 1};
   memcpy(&header, toy_bytes, sizeof header);
   assert_true(f.size < WICK_PAGE);
   assert_int_equal(wick_model_load_memory(toy_bytes, header.file_size, &o, &small), WICK_OK);

@@ -314,7 +314,8 @@ static Onnx__GraphProto *write_graph(wk_export_graph *x, size_t n_inputs, wk_sta
     const wk_node *n = &g->nodes.data[i];
     if (n->dead) continue;
     x->node = n;
-    *status = wk_status_place(wk_export_node(x, n), n->name);
+    *status = wk_node_no_predicate(g, n, "ONNX");
+    if (!*status) *status = wk_status_place(wk_export_node(x, n), n->name);
   }
   write_outputs(x, p);
   p->node = wk_arena_memdup(x->arena, x->nodes.data, x->nodes.n * sizeof *p->node);
