@@ -252,8 +252,7 @@ bool wk_cut_move_islands(wk_cut *c, const wk_graph *g, const wk_cut_groups *grou
     uint32_t k = groups->of[i];
     const wk_node *n = &g->nodes.data[i];
     if (groups->target[k] >= host) continue;
-    if (!c->targets->list[groups->target[k]]->target->is_studied)
-      w[k].own += wk_cut_time(c, groups->target[k], g, n);
+    w[k].own += wk_cut_time(c, groups->target[k], g, n);
     w[k].host += wk_cut_time(c, host, g, n);
     if (!wk_cut_takes(c, host, g, n)) w[k].host = INFINITY;
   }
@@ -262,7 +261,7 @@ bool wk_cut_move_islands(wk_cut *c, const wk_graph *g, const wk_cut_groups *grou
     if (groups->target[k] >= host) continue;
     const wk_target_cost cost = wk_targets_cost(c->targets, groups->target[k]);
     w[k].own += cost.per_edge_byte * w[k].edges + cost.per_part;
-    moved[k] = w[k].own > w[k].host;
+    moved[k] = w[k].own > w[k].host && !c->targets->list[groups->target[k]]->target->is_studied;
     any |= moved[k];
   }
   for (size_t i = 0; any && i < g->nodes.n; i++) {

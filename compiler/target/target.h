@@ -135,8 +135,9 @@ struct wk_target {
   const wk_target_setting *settings; /* ends with {0}; NULL: none */
   wk_target_cost cost; /* of every machine; zeros: nothing costs anything */
   wk_target_cost (*cost_of)(const wk_instance *t); /* of this one; NULL: cost */
-  bool is_studied;     /* a machine that may not exist yet: a part goes to the host where its edges
-                          and its start take longer than the host, not where it computes longer */
+  bool is_studied;     /* a machine that may not exist yet, and whoever asks for it wants to see it
+                          work: costs decide between machines of the kind alone, and no part goes
+                          to the host because it is faster there */
   bool places_itself; /* compile gets programs without offsets and calls the planner */
   bool wants_integers; /* it multiplies integers alone: of float models commands say what to do */
   bool takes_graph;   /* compile works on the parts' graphs, with operators that it claimed whole;

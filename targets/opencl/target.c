@@ -155,7 +155,6 @@ static wk_status compile(const wk_instance *t, const wk_target_part *parts, size
 
 const wk_target wk_target_opencl = {
     .name = "opencl",
-    .cost = {.per_part = 2e5}, /* the least that a launch takes of the host */
     .doc = "OpenCL C 1.2 for a device, CPU or GPU",
     .spec_doc = "a device: its name or a part of it, its number, a file of 'wick devices', or any",
     .passes = passes,

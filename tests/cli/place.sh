@@ -39,6 +39,19 @@ refuses 'no target' 2 "^wick: --place Conv\*: PATTERN=TARGET is expected: 'layer
   "$wick" "${parts[@]}" accel --place 'Conv*'
 refuses 'which of them' 2 '^wick: --place C\*=accel: there are several targets accel; say which' \
   "$wick" "${parts[@]}" accel:base,accel:tiny --place 'C*=accel'
-refuses 'twice' 2 '^wick: --target: accel:base stands there twice$' \
+refuses 'twice' 2 '^wick: --target: cpu:avx2 stands there twice$' \
+  "$wick" "${parts[@]}" cpu:avx2,cpu:avx2
+
+# ---- several machines of one kind: by what they cost
+gives 'the faster one has it' '^on accel:base +1 part, 43 operators, ' \
+  "$wick" "${parts[@]}" accel:tiny,accel:base
+gives 'one chain, one machine' '^on accel:base#2 +0 parts' \
   "$wick" "${parts[@]}" accel:base,accel:base
+gives 'where they are put' '^on accel:base#2 +[1-9]' \
+  "$wick" "${parts[@]}" accel:base,accel:base --place 'Conv_2*=accel:base#2'
+parts[1]=$tests/nets/int8/transformer_qdq/model.onnx
+gives 'branches on both' '^on accel:base#2 +[1-9][0-9]* parts?, ' \
+  "$wick" "${parts[@]}" accel:base,accel:base
+gives 'the same results' ' 0 failed, 0 skipped' \
+  "$wick" test "$tests/nets/int8" --target accel:base,accel:base
 finish

@@ -137,7 +137,8 @@ static void bodies_refuse_predicates(void **state) {
                         "  %u = map(%x) {body=\"exp(%0)\"}\n  output %u\n}\n"
                         "graph @main(%x: f32[2], %p: bool[2], %c: bool[]) {\n"
                         "  %y = if(%c, %x, %p) then @then else @else\n  output %y\n}\n");
-  expect_refusal(wk_partition(m, &(wk_targets){maps_list + 1, 1, true}, NULL, &parts), "t",
+  const wk_targets host = {.list = maps_list + 1, .n = 1, .has_host = true};
+  expect_refusal(wk_partition(m, &host, NULL, &parts), "t",
                  "target host: map: its predicate %p would be lost");
   wk_module_free(m);
 }
@@ -153,14 +154,14 @@ static void a_target_keeps_predicates(void **state) {
   wk_module *m = parsed("graph @main(%x: f32[2], %p: bool[2]) {\n"
                         "  %a = map(%x) {body=\"neg(%0)\"} when %p\n"
                         "  %b = map(%a) {body=\"exp(%0)\"}\n  output %b\n}\n");
-  assert_null(wk_partition(m, &(wk_targets){list, 2, true}, NULL, &parts));
+  assert_null(wk_partition(m, &(wk_targets){.list = list, .n = 2, .has_host = true}, NULL, &parts));
   assert_int_equal(parts->parts.n, 1);
   const wk_graph *g = parts->parts.data[0].module->main;
   assert_int_equal(parts->parts.data[0].target, 0);
   assert_string_equal(wk_val(g, wk_nod(g, 0)->predicate)->name, "p");
   wk_parts_free(parts);
   keeps.takes_graph = false; /* of instructions it gets none */
-  expect_refusal(wk_partition(m, &(wk_targets){list, 1, false}, NULL, &parts), "a",
+  expect_refusal(wk_partition(m, &(wk_targets){.list = list, .n = 1}, NULL, &parts), "a",
                  "target maps: map: its predicate %p would be lost");
   wk_module_free(m);
 }
