@@ -103,6 +103,7 @@ static void load_package(feed_run *r, const wk_str *input, wick_load_options o) 
   wick_error_detail detail = {{0}};
   o.size = sizeof o;
   o.detail = &detail;
+  o.memory_limit = UINT64_C(256) << 20; /* tables may ask for what the machine has; a fuzzer not */
   void *aligned = NULL;
   wick_model *m = NULL;
   if (wick_device_register(wk_sim_device()) != WICK_OK) abort();
