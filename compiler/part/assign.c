@@ -11,14 +11,10 @@ static bool is_movement(const wk_node *n) {
   return wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT || n->op == WK_OP_IDENTITY;
 }
 
-/* The target could have the node, and has not refused it; else *reason. A model with variables is
- * the host's as a whole: rows of the plan say nothing of when a variable is read and changed. */
+/* The target could have the node, and has not refused it; else *reason. */
 static bool takes(const wk_cut *c, uint32_t t, const wk_graph *g, const wk_node *n,
                   const char **reason) {
-  const wk_graph *model = g->module->main;
   const char *refusal = wk_part_refused(c->refused, t, g, n);
-  if (!wk_cut_is_host(c, t) && wk_graph_plain_inputs(model) < model->inputs.n)
-    refusal = "the model has variables, which are the host's";
   if (refusal) *reason = refusal;
   return !refusal && wk_targets_takes(c->targets, t, g, n, c->scratch, reason);
 }

@@ -61,6 +61,19 @@ static bool supports_one(const wk_targets *all, uint32_t target, const wk_graph 
   return target + 1 == all->n && all->has_host;
 }
 
+/* Why a target is not asked; NULL: it is. A model with variables is the host's as a whole: rows of
+ * the plan say nothing of when a variable is read and changed. */
+static const char *not_asked(const wk_targets *all, uint32_t target, const wk_graph *g,
+                             const wk_node *n, wk_arena *a) {
+  const wk_graph *model = g->module->main;
+  bool is_host = all->has_host && target + 1 == all->n;
+  uint32_t pinned = wk_targets_pinned(all, n);
+  if (pinned != WK_NONE && pinned != target)
+    return wk_arena_printf(a, "--place has it on %s", wk_targets_name(all, pinned).s);
+  bool has_variables = wk_graph_plain_inputs(model) < model->inputs.n;
+  return has_variables && !is_host ? "the model has variables, which are the host's" : NULL;
+}
+
 /* Bodies see nothing of each other, so a work list does. */
 bool wk_targets_takes(const wk_targets *all, uint32_t target, const wk_graph *g, const wk_node *n,
                       wk_arena *a, const char **reason) {
@@ -68,13 +81,10 @@ bool wk_targets_takes(const wk_targets *all, uint32_t target, const wk_graph *g,
     const wk_graph *g;
     const wk_node *n;
   } item;
+  const char *refusal = not_asked(all, target, g, n, a);
+  if (refusal) return *reason = refusal, false;
   WK_VEC(item) todo = {0};
   bool fine = true;
-  uint32_t pinned = wk_targets_pinned(all, n);
-  if (pinned != WK_NONE && pinned != target) {
-    *reason = wk_arena_printf(a, "--place has it on %s", wk_targets_name(all, pinned).s);
-    return false;
-  }
   wk_vec_push(&todo, ((item){g, n}));
   for (size_t at = 0; at < todo.n && fine; at++) {
     item x = todo.data[at];

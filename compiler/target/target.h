@@ -220,8 +220,9 @@ wk_target_cost wk_targets_cost(const wk_targets *all, uint32_t i);
 /* Where the user has put a node; WK_NONE: nowhere in particular. */
 uint32_t wk_targets_pinned(const wk_targets *all, const wk_node *n);
 
-/* The target could have node n, with everything inside it, and the user has not put it somewhere
- * else; else *reason, static or in the arena, says why not. */
+/* The target could have node n, with everything inside it, the user has not put it somewhere else,
+ * and the model has no variables, which are the host's; else *reason, static or in the arena, says
+ * why not. */
 bool wk_targets_takes(const wk_targets *all, uint32_t target, const wk_graph *g, const wk_node *n,
                       wk_arena *a, const char **reason);
 /* Position of the first target that could; all->n: none. */

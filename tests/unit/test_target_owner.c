@@ -135,7 +135,39 @@ static void no_reason(void **state) {
   wk_module_free(m);
 }
 
+/* What the user has put somewhere, and a model with variables, are no question for the target. */
+static void not_asked(void **state) {
+  (void)state;
+  static const wk_target willing = {.name = "w", .supports = silent_supports, .wish = plain_wish};
+  wk_arena *a = wk_arena_new();
+  wk_module *m = NULL;
+  assert_null(wk_module_parse("module \"m\" {\ngraph @main(%x: f32[4]) {\n"
+                              "%y = relu(%x) \"one.a\"\n%z = relu(%y) \"two\"\noutput %z\n}\n}\n",
+                              "case", &m));
+  picky t[3];
+  for (int k = 0; k < 3; k++) t[k] = (picky){{&willing, k ? "b" : "a", true}, " relu ", " relu "};
+  wk_instance *const list[] = {&t[0].base, &t[1].base, &t[2].base};
+  const wk_target_pin pins[] = {{"*", 0}, {"one.*", 1}};
+  wk_targets all = {.list = list, .n = 3, .pins = pins, .n_pins = 2};
+  const char *why = "";
+  assert_int_equal(wk_targets_pinned(&all, &m->main->nodes.data[0]), 1);
+  assert_int_equal(wk_targets_pinned(&all, &m->main->nodes.data[1]), 0);
+  assert_false(wk_targets_takes(&all, 0, m->main, &m->main->nodes.data[0], a, &why));
+  assert_string_equal(why, "--place has it on w:b");
+  assert_string_equal(wk_targets_name(&all, 0).s, "w:a");
+  assert_string_equal(wk_targets_name(&all, 2).s, "w:b#2");
+  all.n_pins = 0, all.has_host = true;
+  wk_type f32 = wk_type_make(WK_F32, 0, NULL);
+  static const float zero;
+  wk_graph_variable(m->main, "v", &f32, &zero, false);
+  assert_false(wk_targets_takes(&all, 0, m->main, &m->main->nodes.data[0], a, &why));
+  assert_string_equal(why, "the model has variables, which are the host's");
+  wk_arena_free(a);
+  wk_module_free(m);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(owners), cmocka_unit_test(no_reason)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(owners), cmocka_unit_test(no_reason),
+                                     cmocka_unit_test(not_asked)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
