@@ -299,6 +299,21 @@ static bool wishes_layouts(const wk_cut *c, uint32_t target) {
   return c->targets->list[target]->target->edge != NULL;
 }
 
+/* Each by a node of its own, as those that take graphs want them. */
+static bool are_outputs_plain(const wk_graph *g) {
+  for (size_t i = 0; i < g->outputs.n; i++) {
+    if (wk_val(g, g->outputs.data[i])->kind != WK_VALUE_NODE) return false;
+    for (size_t k = 0; k < i; k++)
+      if (g->outputs.data[k] == g->outputs.data[i]) return false;
+  }
+  return true;
+}
+
+static bool can_be_whole(const wk_cut *c, const wk_graph *g, uint32_t target) {
+  bool takes_graph = c->targets->list[target]->target->takes_graph;
+  return !wishes_layouts(c, target) && (!takes_graph || are_outputs_plain(g));
+}
+
 static wk_status cut_module(wk_cut *c, wk_module *m) {
   wk_graph *g = m->main;
   uint32_t *tensor = wk_arena_alloc(c->scratch, g->values.n * sizeof *tensor);
@@ -308,7 +323,7 @@ static wk_status cut_module(wk_cut *c, wk_module *m) {
   wk_cut_groups groups = groups_of(c, g);
   if (c->unsupported) return NULL;
   bool one = groups.n == 1 && groups.target[0] != wk_cut_control(c);
-  if (groups.n == 0 || (one && !wishes_layouts(c, groups.target[0]))) {
+  if (groups.n == 0 || (one && can_be_whole(c, g, groups.target[0]))) {
     keep_whole(c, m, groups.n ? groups.target[0] : wk_cut_host(c));
     return NULL;
   }

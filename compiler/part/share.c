@@ -16,10 +16,12 @@ typedef struct {
 
 /* Machines of two kinds have two layouts, and the host converts between them. */
 static double conversion(const sharing *x, uint32_t from, uint32_t to, double bytes) {
+  bool is_rows = from >= x->c->targets->n;
+  if (is_rows || wk_cut_is_host(x->c, from)) return 0;
   const wk_instance *a = x->c->targets->list[from], *b = x->c->targets->list[to];
   bool is_same = a->target == b->target && a->spec && b->spec && !strcmp(a->spec, b->spec);
   const wk_target_cost host = wk_targets_cost(x->c->targets, wk_cut_host(x->c));
-  return is_same || from == wk_cut_host(x->c) ? 0 : 2 * host.per_byte * bytes + host.per_part;
+  return is_same ? 0 : 2 * host.per_byte * bytes + host.per_part;
 }
 
 static double start_of(const sharing *x, const wk_node *n, uint32_t target) {
@@ -43,8 +45,9 @@ static uint32_t first_to_finish(const sharing *x, const wk_node *n, uint32_t own
   const wk_targets *all = x->c->targets;
   uint32_t best = owner;
   double least = start_of(x, n, owner) + wk_cut_time(x->c, owner, x->g, n);
-  for (uint32_t t = 0; t < wk_cut_host(x->c); t++) {
-    if (t == owner || all->list[t]->target != all->list[owner]->target) continue;
+  for (uint32_t t = 0; t < all->n; t++) {
+    bool is_other_kind = all->list[t]->target != all->list[owner]->target;
+    if (t == owner || is_other_kind || wk_cut_is_host(x->c, t)) continue;
     double end = start_of(x, n, t) + wk_cut_time(x->c, t, x->g, n);
     if (end >= least || !wk_cut_takes(x->c, t, x->g, n)) continue;
     best = t, least = end;
@@ -68,7 +71,8 @@ void wk_cut_share(wk_cut *c, const wk_graph *g, uint32_t *target) {
     const wk_node *n = &g->nodes.data[i];
     bool is_movement = wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT;
     if (target[i] >= c->targets->n) continue; /* rows of the plan */
-    if (!is_movement && target[i] < wk_cut_host(c)) target[i] = first_to_finish(&x, n, target[i]);
+    if (!is_movement && !wk_cut_is_host(c, target[i]))
+      target[i] = first_to_finish(&x, n, target[i]);
     x.ready[i] = start_of(&x, n, target[i]);
     if (!is_movement) x.ready[i] += wk_cut_time(c, target[i], g, n);
     if (!is_movement) x.free[target[i]] = x.ready[i];

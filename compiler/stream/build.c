@@ -149,7 +149,8 @@ static int consts_of(building *b, int index, size_t piece, size_t end) {
 
 static void compute_pieces(building *b, wk_sched_work *w, size_t i, size_t end) {
   w->piece = i, w->end = end;
-  w->consts = op_of(b, w->op)->loads_itself ? -1 : consts_of(b, w->op, i, end);
+  const wk_sched_op *op = op_of(b, w->op);
+  w->consts = op->loads_itself || !op->const_bytes ? -1 : consts_of(b, w->op, i, end);
   machine(b)->compute(w);
 }
 
@@ -215,7 +216,7 @@ static void compute(building *b, int index) {
   int t = op->out.tensor;
   tensor_state *s = &b->tensors[t];
   wk_sched_work w = {.b = &b->base, .op = index, .y0 = b->ops[index].done,
-                     .y1 = b->ops[index].end, .out = {.buffer = -1}};
+                     .y1 = b->ops[index].end, .out = {.buffer = -1}, .consts = -1};
   wk_sched_steps_compute(b->base.steps, -1, NULL);
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) w.in[k] = operand_place(b, &op->in[k], index);
   if (!is_chunked(b, op)) {

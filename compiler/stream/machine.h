@@ -66,9 +66,11 @@ typedef struct {
   /* When the nth command of all that start, counted from 0, can start at the earliest: it has been
    * fetched. NEVER: an event comes first. NULL: from the beginning. */
   int64_t (*fetched)(wk_sched_units *u, int64_t n);
-  /* When the next command of a queue may start, by what is known; NEVER: an event comes first. */
+  /* When the next command of a queue may start, by what is known; NEVER: an event comes first. A
+   * time that has been told stays until that command starts. */
   int64_t (*free)(const wk_sched_units *u, int queue);
-  /* Step number `step` starts: its retirement is added to `done`, now or by a later event. */
+  /* Step number `step` starts: its retirement is added to `done`, now or by a later event; at most
+   * WK_SCHED_DONE at once. */
   void (*start)(wk_sched_units *u, uint32_t step, int64_t at);
   /* Events before `until`, and retirements at it, up to the first that others may have waited for:
    * true, `now` is its time. False: there is none. NULL: `start` tells all. */
@@ -105,7 +107,8 @@ struct wk_sched_machine {
 
   /* Adds a transfer as a step, for x->layer + 1; the caller says what it touches. */
   wk_sched_step *(*transfer)(wk_sched_building *b, const wk_sched_transfer *x);
-  /* Adds steps that compute the pieces of a work. */
+  /* Adds steps that compute the pieces of a work, each with what it touches: operands, constants
+   * and result (wk_sched_touch_rows), WK_SCHED_ACCESSES at most. */
   void (*compute)(const wk_sched_work *w);
   /* Before the first of them, and before constants are loaded. NULL: nothing. */
   void (*prepare)(const wk_sched_work *w);
@@ -115,17 +118,24 @@ struct wk_sched_machine {
                 int64_t r0, int64_t r1, const wk_sched_place *from, const wk_sched_place *to);
   /* Loads rows [r0, r1) of an `is_shaped` tensor. NULL: there are none. */
   wk_sched_place (*load)(wk_sched_building *b, int tensor, int64_t r0, int64_t r1);
-  /* A command that marks the end of group `row`, for plans with marks. */
+  /* A command that marks the end of group `row`, for plans with marks. NULL: there are none. */
   void (*mark)(wk_sched_building *b, size_t row);
-  /* The same net on a machine with so much scratchpad, in the arena. NULL: its operators do not
-   * depend on it. */
+  /* The same net, tensors and operators with the same numbers, on a machine with so much
+   * scratchpad, in the arena. NULL: its operators do not depend on it. */
   void (*resize)(const wk_sched_net *net, int64_t scratchpad, wk_arena *a, wk_sched_net *out);
-  /* Adds what steps depend on and the net does not say: equal texts, equal steps. */
+  /* Adds what steps depend on and the net does not say (wk_sched_op.own): equal texts, equal
+   * steps. Needed where plans are kept (search.h). */
   void (*describe)(const wk_sched_net *net, wk_str *out);
 };
 
+/* WK_INTERNAL: a number or a function that is needed is missing or cannot be, or the net is
+ * none. */
+wk_status wk_sched_check(const wk_sched_net *net, bool marks) WK_MUST_CHECK;
+
 /* ---- for the machine's functions ------------------------------------------------------------- */
 
+/* The step uses the rows of its operands that the work needs, operand k by field first + k. */
+void wk_sched_touch_operands(wk_sched_step *s, const wk_sched_work *w, int first);
 /* Adds transfers of rows [r0, r1) of planes [p0, p1) between memory and a place that holds them. */
 void wk_sched_move_rows(wk_sched_building *b, bool stores, uint32_t layer, int tensor,
                         const wk_sched_place *p, int64_t r0, int64_t r1, int64_t p0, int64_t p1);

@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Transfers between memory and the scratchpad. */
+ * What steps touch, and transfers between memory and the scratchpad. */
 #include "compiler/stream/machine.h"
+
+void wk_sched_touch_operands(wk_sched_step *s, const wk_sched_work *w, int first) {
+  const wk_sched_net *net = w->b->net;
+  for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
+    const wk_sched_view *v = &net->ops[w->op].in[k];
+    int64_t rows[2];
+    if (v->tensor < 0) continue;
+    wk_sched_needed_rows(&net->tensors[v->tensor], v, w->y0, w->y1, rows);
+    wk_sched_touch_rows(s, &w->in[k], first + k, false, v->planes, rows);
+  }
+}
 
 static void add_transfer(wk_sched_building *b, const wk_sched_transfer *x) {
   const wk_sched_machine *m = b->net->machine;
@@ -13,6 +24,22 @@ static void add_transfer(wk_sched_building *b, const wk_sched_transfer *x) {
       .buffer = x->buffer, .field = m->spm_field, .writes = !x->stores, .at = x->at,
       .from = x->at, .run = x->chunk, .n0 = x->chunks, .s0 = x->pitch, .n1 = 1});
   *(x->stores ? &b->steps->stored : &b->steps->loaded) += s->bytes;
+}
+
+/* A row that is longer than a transfer, of each plane, in pieces. */
+static void move_long_row(wk_sched_building *b, wk_sched_transfer *move, const wk_sched_place *p,
+                          int64_t r0, int64_t p0, int64_t p1) {
+  const wk_sched_tensor *x = &b->net->tensors[move->tensor];
+  int64_t most = b->net->machine->most_run;
+  move->n1 = move->chunks = 1;
+  for (int64_t q = p0; q < p1; q++)
+    for (int64_t done = 0; done < x->row; done += move->n0) {
+      move->n0 = move->chunk = x->row - done < most ? x->row - done : most;
+      move->at = p->offset + (q - p->plane) * p->rows * p->pitch + (r0 - p->row) * p->pitch +
+                 p->lead + done;
+      move->dram = q * x->rows * x->row + r0 * x->row + done;
+      add_transfer(b, move);
+    }
 }
 
 void wk_sched_move_rows(wk_sched_building *b, bool stores, uint32_t layer, int t,
@@ -28,10 +55,12 @@ void wk_sched_move_rows(wk_sched_building *b, bool stores, uint32_t layer, int t
   if (most > m->most_runs) most = m->most_runs;
   if (most < 1) { /* one plane in several */
     int64_t half = (r0 + r1) / 2;
-    if (r1 - r0 > 1) {
-      wk_sched_move_rows(b, stores, layer, t, p, r0, half, p0, p1);
-      wk_sched_move_rows(b, stores, layer, t, p, half, r1, p0, p1);
+    if (r1 - r0 == 1) {
+      move_long_row(b, &move, p, r0, p0, p1);
+      return;
     }
+    wk_sched_move_rows(b, stores, layer, t, p, r0, half, p0, p1);
+    wk_sched_move_rows(b, stores, layer, t, p, half, r1, p0, p1);
     return;
   }
   for (int64_t q = p0; q < p1; q += most) {

@@ -24,8 +24,8 @@ typedef struct {
   bool is_shaped; /* the machine's own function loads it, otherwise than it lies in memory */
 } wk_sched_tensor;
 
-/* What an operator has of a tensor. Its row y is row first + y * step of the tensor; without rows
- * (is_whole) it has all of them at once. */
+/* What an operator has of a tensor. Its row y is row first + y * step (>= 0) of the tensor; without
+ * rows (is_whole) it has all of them at once. */
 typedef struct {
   int tensor; /* -1: none */
   int64_t planes[2];
@@ -39,7 +39,8 @@ typedef struct {
 
 enum { WK_SCHED_OPERANDS = 2 };
 
-/* Its constants, all of `consts`, are const_bytes for each of its pieces, in their order. */
+/* An operator. It stands behind all that write what it reads, and so does not read what it writes.
+ * Its constants, all of `consts`, are const_bytes for each of its pieces, in their order. */
 typedef struct {
   const char *name, *kind; /* for texts */
   uint32_t layer;          /* in the net's layers */

@@ -5,13 +5,14 @@
 #include "compiler/stream/proof.h"
 #include "compiler/stream/search.h"
 
-enum { SCRATCHPAD, MEMORY, SPACES };
+enum { SCRATCHPAD, WORK, PORTS, SPACES };
 
 typedef struct {
   const wk_sched_net *net;
   const wk_sched_made *made;
   wk_arena *a;
-  int64_t *tensors; /* where each begins in memory: WORK first, then the ports */
+  int64_t *tensors; /* where each begins in its memory: WORK, or that of all ports */
+  int64_t *stored;  /* of each: bytes */
   WK_VEC(wk_sched_bytes) bytes; /* of all commands */
   size_t *first;                /* of each command */
 } proving;
@@ -22,9 +23,10 @@ static void add(proving *x, int space, bool writes, int64_t from, int64_t length
   wk_vec_push(&x->bytes, b);
 }
 
-/* Memory of constants is only read. */
+/* Memory of constants is only read. Returns the bytes of all ports. */
 static uint64_t place_memory(proving *x) {
-  int64_t end = x->made->schedule.work_bytes;
+  int64_t end = 0;
+  x->stored = wk_arena_alloc(x->a, x->net->n_tensors * sizeof *x->stored);
   x->tensors = wk_arena_alloc(x->a, x->net->n_tensors * sizeof *x->tensors);
   for (size_t t = 0; t < x->net->n_tensors; t++) {
     const wk_sched_tensor *y = &x->net->tensors[t];
@@ -44,8 +46,10 @@ static void add_step(proving *x, const wk_sched_step *s) {
   }
   if (s->tensor < 0 || x->net->tensors[s->tensor].home == WK_SCHED_CONST) return;
   bool stores = wk_sched_in(x->net->machine->queues.stores, s->queue);
+  int space = x->net->tensors[s->tensor].home == WK_SCHED_WORK ? WORK : PORTS;
+  if (stores) x->stored[s->tensor] += s->mem_run * s->mem_runs;
   for (int64_t i = 0; i < s->mem_runs; i++)
-    add(x, MEMORY, stores, x->tensors[s->tensor] + s->mem_at + i * s->mem_stride, s->mem_run);
+    add(x, space, stores, x->tensors[s->tensor] + s->mem_at + i * s->mem_stride, s->mem_run);
 }
 
 static void describe(const void *context, uint32_t command, wk_str *out) {
@@ -56,14 +60,28 @@ static void describe(const void *context, uint32_t command, wk_str *out) {
                 x->net->machine->queues.names[s->queue]);
 }
 
-static wk_status prove(proving *x, const wk_sched_proof_command *commands, uint64_t memory) {
+/* Every byte of a result that leaves is stored; no row is stored twice. */
+static wk_status prove_results(const proving *x) {
+  for (size_t t = 0; t < x->net->n_tensors; t++) {
+    const wk_sched_tensor *y = &x->net->tensors[t];
+    if (y->home == WK_SCHED_IO && x->made->uses[t].first_writer >= 0 && x->stored[t] < y->bytes)
+      return wk_error(WK_INTERNAL, "the proof refuses what was scheduled: port %d gets %lld bytes "
+                                   "of %lld", y->port, (long long)x->stored[t],
+                      (long long)y->bytes);
+  }
+  return NULL;
+}
+
+static wk_status prove(proving *x, const wk_sched_proof_command *commands, uint64_t ports) {
   const wk_sched_machine *m = x->net->machine;
   const wk_sched_space spaces[SPACES] = {
       [SCRATCHPAD] = {"scratchpad bytes", (uint64_t)m->scratchpad, false},
-      [MEMORY] = {"memory bytes", memory, true}};
+      [WORK] = {"bytes of working memory", (uint64_t)x->made->schedule.work_bytes, false},
+      [PORTS] = {"bytes of inputs and outputs", ports, true}};
   const wk_sched_hardware on = {m->queues, spaces, SPACES};
   wk_sched_fault fault;
-  if (wk_sched_prove(&on, commands, (uint32_t)x->made->steps.list.n, &fault)) return NULL;
+  if (wk_sched_prove(&on, commands, (uint32_t)x->made->steps.list.n, &fault))
+    return prove_results(x);
   wk_str text = {0};
   wk_sched_fault_text(&fault, &on, describe, x, &text);
   wk_status s = wk_error(WK_INTERNAL, "the proof refuses what was scheduled: %s", text.s);
@@ -75,7 +93,7 @@ wk_status wk_sched_prove_made(const wk_sched_net *net, const wk_sched_made *made
   proving x = {.net = net, .made = made, .a = wk_arena_new()};
   size_t n = made->steps.list.n;
   wk_sched_proof_command *commands = wk_arena_alloc(x.a, n * sizeof *commands);
-  uint64_t memory = place_memory(&x);
+  uint64_t ports = place_memory(&x);
   x.first = wk_arena_alloc(x.a, (n + 1) * sizeof *x.first);
   for (size_t i = 0; i < n; i++) {
     add_step(&x, &made->steps.list.data[made->schedule.order[i]]);
@@ -88,7 +106,7 @@ wk_status wk_sched_prove_made(const wk_sched_net *net, const wk_sched_made *made
                                            .n_runs = x.first[i + 1] - x.first[i]};
     memcpy(commands[i].waits, made->schedule.waits[number], sizeof commands[i].waits);
   }
-  wk_status s = prove(&x, commands, memory);
+  wk_status s = prove(&x, commands, ports);
   wk_vec_free(&x.bytes);
   wk_arena_free(x.a);
   return s;

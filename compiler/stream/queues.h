@@ -8,7 +8,8 @@
 
 enum { WK_SCHED_QUEUES = 8 }; /* the most */
 
-/* Sets of queues are bits, 1 << queue. Queues that are in neither of the first two load. */
+/* Sets of queues are bits, 1 << queue. A queue computes, stores or loads, and does nothing else:
+ * those that are in neither of the first two sets load. */
 typedef struct {
   int n;
   const char *const *names;

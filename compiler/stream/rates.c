@@ -2,7 +2,8 @@
  * The model of machines whose numbers say enough. An engine does one command after the other.
  * Memory serves one transfer after the other, in the order in which they start: its bytes come
  * `latency` cycles after the start, or behind those of the one before; the next command of its
- * queue starts so that its own bytes can follow at once. A store's retirement is its answer. */
+ * queue starts so that its own bytes can follow at once, unless the queue is serial. A store's
+ * retirement is its answer. */
 #include <stdlib.h>
 
 #include "compiler/stream/machine.h"
@@ -35,8 +36,9 @@ static int64_t transfer(units *x, const wk_sched_step *s, int64_t at) {
   if (first < x->memory) first = x->memory;
   x->memory = first + wk_ceil_div(s->bytes * m->bytes_den, m->bytes_num);
   int64_t next = x->memory - (stores ? 0 : m->latency);
-  x->free[s->queue] = next > at ? next : at + 1;
-  return x->memory + (stores ? m->write_latency : 0);
+  int64_t retire = x->memory + (stores ? m->write_latency : 0);
+  x->free[s->queue] = wk_sched_in(m->queues.serial, s->queue) ? retire : next > at ? next : at + 1;
+  return retire;
 }
 
 static void start(wk_sched_units *u, uint32_t step, int64_t at) {

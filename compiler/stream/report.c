@@ -9,8 +9,6 @@ static wk_sched_causes causes_of(const wk_sched_net *net, const wk_sched_made *m
   const wk_sched_span *spans = wk_sched_spans_of(net, &m->steps, &m->schedule, a);
   wk_sched_causes causes = {0};
   *run = wk_sched_run_of(net, &m->steps, &m->schedule, spans, a);
-  run->read_latency = (uint64_t)net->machine->latency;
-  run->write_latency = (uint64_t)net->machine->write_latency;
   wk_sched_causes_of(run, &causes);
   return causes;
 }
@@ -34,10 +32,12 @@ static void print_modes(wk_str *out, const wk_sched_net *net, const wk_sched_opt
   for (int mode = 0; mode < WK_PREFETCH_COUNT; mode++) {
     wk_sched_options other = *o;
     wk_arena *a = wk_arena_new();
+    wk_sched_net own = *net; /* whose tensors lie where this mode has them */
+    own.tensors = wk_arena_memdup(a, net->tensors, net->n_tensors * sizeof *own.tensors);
     wk_sched_made m = {0};
     bool is_this = mode == (int)o->prefetch;
     other.prefetch = (wk_sched_prefetch)mode, other.explain = NULL;
-    wk_status s = is_this ? NULL : wk_sched_make(net, &other, a, &m);
+    wk_status s = is_this ? NULL : wk_sched_make(&own, &other, a, &m);
     if (s) wk_str_printf(out, "  %-7s does not fit\n", wk_sched_prefetch_names[mode]);
     else print_mode(out, net, other.prefetch, is_this ? made : &m, is_this);
     wk_status_free(s);

@@ -23,9 +23,9 @@ typedef struct {
 wk_status wk_sched_search(const wk_sched_net *net, const wk_sched_use *uses,
                           const wk_sched_options *o, wk_sched_plan *out) WK_MUST_CHECK;
 
-/* Plans of nets that have been searched: a part is judged before it is compiled, and most parts
- * come back as they were when another one has been refused. What is found in them is what a search
- * would find. */
+/* Plans of nets of one machine that have been searched: a part is judged before it is compiled, and
+ * most parts come back as they were when another one has been refused. What is found in them is
+ * what a search would find. */
 wk_sched_plans *wk_sched_plans_new(void);
 void wk_sched_plans_free(wk_sched_plans *p); /* NULL ok */
 /* wk_sched_search, unless o->plans has it; for --explain it is searched again. The plan of SERIAL
@@ -43,13 +43,19 @@ typedef struct {
   wk_sched_schedule schedule;
 } wk_sched_made;
 
-/* What is not `out`'s own is in the arena; free it in any case. WK_RESOURCE: it does not fit. */
+/* Tensors of the net whose home is WORK get their places. What is not `out`'s own is in the arena;
+ * free it in any case. WK_RESOURCE: it does not fit. */
 wk_status wk_sched_make(const wk_sched_net *net, const wk_sched_options *o, wk_arena *a,
                         wk_sched_made *out) WK_MUST_CHECK;
 void wk_sched_made_free(wk_sched_made *x);
+/* The operator that no plan has room for, and why, in the arena; -1: the net can be scheduled. Of
+ * what fits group by group and not as a whole it is the one whose steps did not. */
+int wk_sched_misfit(const wk_sched_net *net, const wk_sched_options *o, wk_arena *a,
+                    const char **reason);
 /* The proof (proof.h) of what was made: of bytes of the scratchpad that steps touch, where these
- * have been placed, and of memory that they load and store. For machines whose commands are not
- * proven themselves. WK_INTERNAL: a step may start too early. */
+ * have been placed, of memory that they load and store, and that results which leave are stored.
+ * For machines whose commands are not proven themselves. WK_INTERNAL: a step may start too
+ * early. */
 wk_status wk_sched_prove_made(const wk_sched_net *net, const wk_sched_made *x) WK_MUST_CHECK;
 
 /* ---- within the search ----------------------------------------------------------------------- */

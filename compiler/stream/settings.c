@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/stream/settings.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+wk_status wk_sched_open(const wk_target *target, wk_instance **out) {
+  wk_sched_instance *t = wk_xcalloc(1, sizeof *t);
+  t->base = (wk_instance){.target = target, .is_here = true};
+  t->options = (wk_sched_options){.prefetch = WK_PREFETCH_AUTO, .effort = 1};
+  *out = &t->base;
+  return NULL;
+}
+
+void wk_sched_close(wk_instance *t) { free(t); }
 
 static wk_sched_options *options_of(wk_instance *t) {
   return &((wk_sched_instance *)(void *)t)->options;

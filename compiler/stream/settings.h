@@ -14,6 +14,11 @@ typedef struct {
   bool reports; /* --report-schedule: for wk_emit_options.text (report.h) */
 } wk_sched_instance;
 
+/* The only machine of a target that needs nothing besides, with what settings say by default, and
+ * its close. */
+wk_status wk_sched_open(const wk_target *target, wk_instance **out) WK_MUST_CHECK;
+void wk_sched_close(wk_instance *t);
+
 static inline const wk_sched_options *wk_sched_options_of(const wk_instance *t) {
   return &((const wk_sched_instance *)(const void *)t)->options;
 }
@@ -25,6 +30,11 @@ wk_status wk_sched_set_report(wk_instance *t, const char *value);
 /* Adds the report of a part to the text, if it is asked for. */
 void wk_sched_tell(const wk_instance *t, const wk_emit_options *o, const char *part,
                    const wk_sched_net *net, const wk_sched_made *made);
+
+/* All of them, but for the end of the table. */
+#define WK_SCHED_SETTINGS                                                                       \
+  WK_SCHED_SETTING_PREFETCH, WK_SCHED_SETTING_EFFORT, WK_SCHED_SETTING_WITHOUT,                 \
+      WK_SCHED_SETTING_REPORT
 
 #define WK_SCHED_SETTING_PREFETCH                                                               \
   {"prefetch", "MODE", "off, serial, double, auto (default)",                                   \

@@ -260,6 +260,7 @@ static size_t simulate(simulation *x) {
   while (x->known < n && next_event(x)) continue;
   if (x->known < n && x->entered < x->n_firsts)
     failed = (size_t)x->steps->buffers.data[x->firsts[x->entered]].first;
+  wk_assert(failed < n || x->known == n); /* the model has told all retirements */
   x->t->cycles = x->last;
   finish(x);
   return failed;

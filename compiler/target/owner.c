@@ -20,7 +20,8 @@ wk_instance_name wk_targets_name(const wk_targets *all, uint32_t i) {
   for (size_t k = 0; k < all->n; k++) {
     const wk_instance *y = all->list[k];
     kind += y->target == t->target;
-    before += k < i && y->target == t->target && (!t->spec || !strcmp(t->spec, y->spec));
+    bool is_same = t->spec && y->spec ? !strcmp(t->spec, y->spec) : t->spec == y->spec;
+    before += k < i && y->target == t->target && is_same;
   }
   bool is_named = kind > 1 && t->spec;
   int n = snprintf(x.s, sizeof x.s, "%s%s%s", t->target->name, is_named ? ":" : "",

@@ -2,7 +2,6 @@
  * Target "pixel" (machine.h). It says which operators there are, and what a row of a result needs;
  * groups, strips, what stays in the scratchpad, prefetch, places, waits and their proof, and the
  * causes of every cycle come from compiler/stream. device.c runs what it makes. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/package/program.h"
@@ -13,10 +12,11 @@
 /* A part that becomes a net. */
 typedef struct {
   const wk_graph *g;
-  wk_package *pkg;
+  wk_package *pkg; /* NULL: constants are kept nowhere */
   uint32_t unit;
   wk_sched_net net;
-  int *of_value; /* its tensor; -1: none yet */
+  int *of_value;    /* its tensor; -1: none yet */
+  wk_node_id *node; /* of each operator */
 } making;
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -47,19 +47,12 @@ static wk_sched_step *add_command(wk_sched_building *b, uint32_t layer, command 
 }
 
 static void compute(const wk_sched_work *w) {
-  const wk_sched_net *s = w->b->net;
-  const wk_sched_op *op = &s->ops[w->op];
+  const wk_sched_op *op = &w->b->net->ops[w->op];
   command k = *(const command *)op->own;
   int64_t p0 = op->by_pieces ? (int64_t)w->piece : 0;
   int64_t p1 = op->by_pieces ? (int64_t)w->end : op->out.planes[1];
   wk_sched_step *step = add_command(w->b, op->layer, &k, &w->out, w->in, p0, p1, w->y0, w->y1);
-  for (int i = 0; i < WK_SCHED_OPERANDS; i++) {
-    const wk_sched_view *v = &op->in[i];
-    int64_t rows[2];
-    if (v->tensor < 0) continue;
-    wk_sched_needed_rows(&s->tensors[v->tensor], v, w->y0, w->y1, rows);
-    wk_sched_touch_rows(step, &w->in[i], FIRST + i, false, v->planes, rows);
-  }
+  wk_sched_touch_operands(step, w, FIRST);
   if (w->consts >= 0)
     wk_sched_touch(step, &(wk_sched_access){.buffer = w->consts, .field = CONSTS, .n0 = 1, .n1 = 1,
                                             .run = op->const_bytes * (p1 - p0)});
@@ -80,9 +73,9 @@ static int64_t cycles(const wk_sched_net *s, const void *of) {
   return tiles * k->kernel[0] * k->kernel[1] * k->depth + OVERHEAD;
 }
 
-static const char *const queues[QUEUES] = {"engine", "load", "store"};
 static const wk_sched_machine machine = {
-    .name = "pixel", .queues = {QUEUES, queues, .computes = 1 << ENGINE, .stores = 1 << STORE},
+    .name = "pixel", .queues = {QUEUES, (const char *const[]){"engine", "load", "store"},
+                                .computes = 1 << ENGINE, .stores = 1 << STORE},
     .units = {"engine"}, .load_queue = LOAD, .const_queue = LOAD, .store_queue = STORE,
     .scratchpad = SCRATCHPAD, .most_scratchpad = SCRATCHPAD, .align = 16, .memory_align = 64,
     .bytes_num = 8, .bytes_den = 1, .most_run = 1 << 16, .most_runs = 1 << 10,
@@ -95,7 +88,12 @@ static const wk_sched_machine machine = {
 
 static bool is_image(const wk_graph *g, wk_value_id v) {
   const wk_type *t = &wk_val(g, v)->type;
-  return !wk_is_const(g, v) && t->dtype == WK_BF16 && t->rank == 4 && t->dims[0] == 1;
+  return !wk_is_const(g, v) && t->dtype == WK_BF16 && t->rank == 4 && t->dims[0] == 1 &&
+         wk_type_count(t) > 0;
+}
+
+static bool is_weight(const wk_graph *g, wk_value_id v) {
+  return wk_is_const(g, v) && wk_val(g, v)->type.dtype == WK_BF16;
 }
 
 /* Why it has no command; NULL: it has. */
@@ -109,9 +107,9 @@ static const char *refusal(const wk_graph *g, const wk_node *n) {
                                                      &wk_val(g, n->in[1])->type)
                  ? NULL : "sums of two images of one size alone";
     case WK_OP_CONV:
-      return wk_is_const(g, n->in[1]) && (n->n_in < 3 || wk_is_const(g, n->in[2])) &&
-                     !WK_ATTR(n, conv)->epilogue
-                 ? NULL : "convolutions by constants alone";
+      return is_image(g, n->out[0]) && is_weight(g, n->in[1]) &&
+                     (n->n_in < 3 || is_weight(g, n->in[2])) && !WK_ATTR(n, conv)->epilogue
+                 ? NULL : "convolutions by constants of bf16 alone";
     default: return "there is no command for it";
   }
 }
@@ -141,10 +139,10 @@ static void add_weights(making *x, const wk_node *n, wk_sched_op *op) {
     memcpy(to, (const char *)w->data + c * (op->const_bytes - 2), (size_t)op->const_bytes - 2);
     if (bias) memcpy(to + op->const_bytes - 2, bias + c * 2, 2);
   }
-  const void *kept = wk_package_keep(x->pkg, all, (uint64_t)bytes);
-  op->consts = wk_sched_add_tensor(&x->net, &(wk_sched_tensor){
-      .bytes = bytes, .planes = 1, .rows = 1, .row = bytes, .home = WK_SCHED_CONST,
-      .at = (int64_t)wk_package_add_const(x->pkg, x->unit, kept, (uint64_t)bytes)});
+  wk_sched_tensor t = {.bytes = bytes, .planes = 1, .rows = 1, .row = bytes};
+  const void *kept = x->pkg ? wk_package_keep(x->pkg, all, (uint64_t)bytes) : NULL;
+  if (kept) t.at = (int64_t)wk_package_add_const(x->pkg, x->unit, kept, (uint64_t)bytes);
+  op->consts = wk_sched_add_tensor(&x->net, &t);
 }
 
 /* Both axes of a window, and what the result's rows need. */
@@ -167,10 +165,8 @@ static void add_op(making *x, const wk_node *n) {
                     .plane = -1};
   command k = {.op = OP_RELU, .queue = ENGINE, .height = (int32_t)op.in[0].rows, .depth = 1,
                .kernel = {1, 1}};
-  if (n->op == WK_OP_ADD) {
-    k.op = OP_ADD;
-    op.in[1] = view_of(x, n->in[1]);
-  } else if (n->op == WK_OP_MAX_POOL) {
+  if (n->op == WK_OP_ADD) k.op = OP_ADD, op.in[1] = view_of(x, n->in[1]);
+  if (n->op == WK_OP_MAX_POOL) {
     const wk_attr_max_pool *p = n->attrs;
     k.op = OP_MAX_POOL;
     put_window(&k, &op.in[0], p->kernel.v, &p->strides, &p->pads, &p->dilations);
@@ -189,12 +185,14 @@ static void make_net(making *x, wk_arena *a) {
   const wk_graph *g = x->g;
   x->net = (wk_sched_net){.machine = &machine, .arena = a};
   x->of_value = wk_arena_alloc(a, g->values.n * sizeof *x->of_value);
+  x->node = wk_arena_alloc(a, g->nodes.n * sizeof *x->node);
   for (size_t v = 0; v < g->values.n; v++) x->of_value[v] = -1;
   for (size_t i = 0; i < g->inputs.n; i++) add_image(x, g->inputs.data[i], WK_SCHED_IO, i);
   for (size_t i = 0; i < g->outputs.n; i++)
     add_image(x, g->outputs.data[i], WK_SCHED_IO, g->inputs.n + i);
   for (size_t i = 0; i < g->nodes.n; i++) {
     if (g->nodes.data[i].dead) continue;
+    x->node[x->net.n_ops] = (wk_node_id)i;
     add_image(x, g->nodes.data[i].out[0], WK_SCHED_WORK, 0);
     add_op(x, &g->nodes.data[i]);
   }
@@ -256,22 +254,26 @@ static bool claims(const wk_instance *t, const wk_graph *g, const wk_node *n) {
 
 static bool fuses(const wk_instance *t, const wk_graph *g, const wk_node *n) { return false; }
 
-static wk_status open_machine(const char *spec, wk_instance **out);
-static void close_machine(wk_instance *t) { free(t); }
+/* What has no room goes to somebody else. */
+static bool admits(const wk_instance *t, const wk_graph *part, wk_arena *a, wk_node_id *node,
+                   const char **reason) {
+  making x = {.g = part};
+  make_net(&x, a);
+  int op = wk_sched_misfit(&x.net, wk_sched_options_of(t), a, reason);
+  if (op >= 0) *node = x.node[op];
+  return op < 0;
+}
 
-static const wk_target_setting settings[] = {
-    WK_SCHED_SETTING_PREFETCH, WK_SCHED_SETTING_EFFORT, WK_SCHED_SETTING_WITHOUT,
-    WK_SCHED_SETTING_REPORT, {0}};
+static wk_status open_machine(const char *spec, wk_instance **out);
+static const wk_target_setting settings[] = {WK_SCHED_SETTINGS, {0}};
 
 static const wk_target target = {
     .name = "pixel", .doc = "bf16 images, row by row", .settings = settings, .takes_graph = true,
-    .open = open_machine, .close = close_machine, .claims = claims, .fuses = fuses,
-    .supports = supports, .compile = compile};
+    .open = open_machine, .close = wk_sched_close, .claims = claims, .fuses = fuses,
+    .supports = supports, .admits = admits, .compile = compile};
 
 static wk_status open_machine(const char *spec, wk_instance **out) {
-  wk_sched_instance *t = wk_xcalloc(1, sizeof *t);
-  *t = (wk_sched_instance){{&target, NULL, true}, {.prefetch = WK_PREFETCH_AUTO, .effort = 1}};
-  return *out = &t->base, NULL;
+  return wk_sched_open(&target, out);
 }
 
 WK_TARGET_PLUGIN(target)

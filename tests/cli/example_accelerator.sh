@@ -77,6 +77,23 @@ for line in '^schedule of .* on pixel' '^\* auto +[0-9]+' '^  off +[0-9]+' '^com
   gives "the report: $line" "$line" cat report
 done
 
+check 'without a report' "$wick" compile ds_cnn.onnx "${target[@]}" -q -o one.wick
+check 'with one' "$wick" compile ds_cnn.onnx "${target[@]}" --report-schedule yes -q -o two.wick
+check 'the same bytes' cmp one.wick two.wick
+
+# ---- what has no room goes to the host
+mkdir small
+cp "$example"/* small
+sed -i 's/SCRATCHPAD = 1 << 18/SCRATCHPAD = 1 << 11/' small/machine.h
+check 'configure' cmake -S small -B small/out -DCMAKE_PREFIX_PATH="$tmp/prefix" \
+  -DCMAKE_C_FLAGS="-Wall -Werror $sanitize"
+check 'build' cmake --build small/out
+small=(--plugin small/out/pixel.so --plugin small/out/pixel_device.so --target pixel)
+gives 'a small scratchpad' 'on cpu, not pixel: it needs [0-9]+ bytes of scratchpad for one row' \
+  "$wick" compile unet.onnx "${small[@]}" --print-parts -o none.wick
+check 'its results' "$wick" run unet.onnx "${small[@]}" --output-dir got
+check 'those of the larger one' near got/*.npy unet.npy
+
 # ---- waits: the device keeps to them alone, the proof sees what is missing
 compile_plugin() { # FILE.c
   check "compile $1" ${CC:-cc} -w -D_GNU_SOURCE $sanitize -I "$example" -I prefix/include/wick \

@@ -118,11 +118,12 @@ static void make_machine(made *x) {
   int64_t unit = (int64_t)8 << draw(x, 0, 2);
   x->machine = (wk_sched_machine){
       .name = "m", .queues = {first + loads + 1, names, computes, 1u << (first + loads),
-                              (unsigned)draw(x, 0, 15) & computes},
+                              (unsigned)draw(x, 0, 31) & ((2u << (first + loads)) - 1)},
       .units = {"a", "b"}, .load_queue = first, .const_queue = first + loads - 1,
       .store_queue = first + loads, .scratchpad = unit * draw(x, 20, 400),
       .most_scratchpad = 1 << 20, .align = unit, .memory_align = 8, .bytes_num = draw(x, 1, 16),
-      .bytes_den = draw(x, 1, 3), .most_run = draw(x, 64, 2000), .most_runs = draw(x, 1, 9),
+      .bytes_den = draw(x, 1, 3), .most_runs = draw(x, 1, 9),
+      .most_run = draw(x, 0, 3) ? draw(x, 64, 2000) : draw(x, 5, 30),
       .most_consts = draw(x, 8, 100), .most_result = draw(x, 1, 500),
       .pieces_together = (int)draw(x, 0, 3), .most_commands = 1 << 20,
       .command_bytes = sizeof(command), .spm_field = SPM, .model = &wk_sched_rates,
@@ -159,8 +160,9 @@ static int64_t make_operand(made *x, int tensor, wk_sched_view *v) {
 
 static void add_consts(made *x, wk_sched_op *op) {
   op->pieces = (size_t)x->tensors[op->out.tensor].planes;
-  op->const_bytes = CELL * draw(x, 1, 3);
+  op->const_bytes = CELL * draw(x, 0, 3);
   op->by_pieces = true, op->plane = 0;
+  if (!op->const_bytes) return;
   int64_t bytes = op->const_bytes * (int64_t)op->pieces;
   op->consts = add_tensor(x, WK_SCHED_CONST, 1, 1, bytes);
 }
