@@ -117,10 +117,11 @@ static wk_status find_instance(const wk_targets *t, const char *pin, const char 
   size_t found = 0, length = strcspn(name, ":");
   for (size_t i = 0; i < t->n; i++) {
     const wk_instance *x = t->list[i];
-    bool is_name = !strcmp(name, wk_targets_name(t, (uint32_t)i).s);
-    if (strlen(x->target->name) != length || strncmp(x->target->name, name, length) != 0) continue;
-    if (name[length] && !is_name && (!x->spec || strcmp(x->spec, &name[length + 1]) != 0)) continue;
-    if (is_name && name[length]) return *out = (uint32_t)i, NULL;
+    bool is_kind = !strncmp(x->target->name, name, length) && !x->target->name[length];
+    bool is_machine = !name[length] || (x->spec && !strcmp(x->spec, &name[length + 1]));
+    if (!strcmp(name, wk_targets_name(t, (uint32_t)i).s) && strcmp(name, x->target->name) != 0)
+      return *out = (uint32_t)i, NULL;
+    if (!is_kind || !is_machine) continue;
     *out = (uint32_t)i;
     found++;
   }

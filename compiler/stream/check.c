@@ -29,7 +29,6 @@ static const char *fault_of_machine(const wk_sched_machine *m) {
   return m->model == &wk_sched_rates && !m->cycles ? "cycles, which rates need" : NULL;
 }
 
-/* Who writes a tensor stands before who reads it. */
 static const char *fault_of_op(const wk_sched_net *net, size_t i) {
   const wk_sched_op *op = &net->ops[i];
   if (op->pieces < 1) return "an operator without pieces";
@@ -37,8 +36,6 @@ static const char *fault_of_op(const wk_sched_net *net, size_t i) {
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
     int t = op->in[k].tensor;
     if (t < 0) continue;
-    for (size_t j = i; j < net->n_ops; j++)
-      if (net->ops[j].out.tensor == t) return "an operator that reads what is yet to be written";
     if (net->tensors[t].is_shaped && !net->machine->load) return "a shaped tensor and no `load`";
   }
   return NULL;

@@ -39,7 +39,7 @@ typedef struct {
 
 enum { WK_SCHED_OPERANDS = 2 };
 
-/* An operator. It stands behind all that write what it reads, and so does not read what it writes.
+/* An operator. It stands behind all that write what it reads, and so reads nothing that it writes.
  * Its constants, all of `consts`, are const_bytes for each of its pieces, in their order. */
 typedef struct {
   const char *name, *kind; /* for texts */

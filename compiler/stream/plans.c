@@ -54,8 +54,6 @@ static void put_op(wk_str *b, const wk_sched_op *op) {
 }
 
 static void put_net(wk_str *b, const wk_sched_net *net, const wk_sched_options *o) {
-  const wk_sched_machine *m = net->machine;
-  PUT(b, m->scratchpad, m->align, m->bytes_num, m->bytes_den, m->latency, m->write_latency);
   PUT(b, o->prefetch, o->effort, o->marks, o->without, (int64_t)net->n_tensors,
       (int64_t)net->n_ops);
   for (size_t t = 0; t < net->n_tensors; t++) {

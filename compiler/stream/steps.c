@@ -51,7 +51,7 @@ wk_sched_step *wk_sched_step_add(wk_sched_steps *s, int queue, uint32_t layer,
 }
 
 void wk_sched_touch(wk_sched_step *s, const wk_sched_access *a) {
-  wk_assert(s->n_access < WK_SCHED_ACCESSES);
+  wk_assert(s->n_access < WK_SCHED_ACCESSES && a->buffer >= 0);
   s->access[s->n_access++] = *a;
 }
 
