@@ -51,6 +51,7 @@ static double highest(const wk_plot *p) {
 static double tick_step(double top, bool is_binary) {
   if (is_binary) return exp2(ceil(log2(top / 8)));
   double step = pow(10, floor(log10(top / 5)));
+  if (!(step > 0)) return top; /* of the least numbers that there are it rounds to 0 */
   if (top / step > 20) return 5 * step;
   return top / step > 10 ? 2 * step : step;
 }
@@ -58,7 +59,8 @@ static double tick_step(double top, bool is_binary) {
 static double more_of(const wk_plot *p);
 
 static void add_axes(wk_str *b, const wk_plot *p, range r, double step) {
-  for (int i = 0; i * step <= (r.top - r.low) * 1.0001; i++) {
+  enum { MOST_TICKS = 32 };
+  for (int i = 0; i < MOST_TICKS && i * step <= (r.top - r.low) * 1.0001; i++) {
     double y = y_of(r.low + i * step, r);
     wk_str_printf(b, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n", LEFT, y, WIDTH - RIGHT);
     add_text(b, LEFT - 8, y + 4, "end", p->y_text(r.low + i * step).s);
