@@ -39,8 +39,8 @@ static double gain_inside(const wk_cut *c, const wk_node *n) {
       const wk_node *x = &body->nodes.data[k];
       uint32_t t = owner_of(c, body, x, reasons);
       if (t < wk_cut_host(c))
-        gain += wk_cut_time(c, wk_cut_host(c), body, x) -
-                (c->targets->list[t]->target->is_studied ? 0 : wk_cut_time(c, t, body, x));
+        gain += wk_cut_time(wk_cut_cost(c, wk_cut_host(c)), body, x) -
+                wk_cut_time(wk_cut_cost(c, t), body, x);
       else if (x->n_bodies && wk_cut_can_control(body, x)) gain += gain_inside(c, x);
     }
   return gain;
@@ -49,8 +49,7 @@ static double gain_inside(const wk_cut *c, const wk_node *n) {
 static bool holds_work(const wk_cut *c, const wk_node *n) {
   double least = INFINITY;
   for (uint32_t t = 0; t < wk_cut_host(c); t++)
-    least = fmin(least, c->targets->list[t]->target->is_studied
-                           ? 0 : wk_targets_cost(c->targets, t).per_part);
+    least = fmin(least, wk_cut_cost(c, t).per_part);
   return gain_inside(c, n) > least;
 }
 

@@ -14,10 +14,10 @@ void wk_cut_leave(wk_cut *c, size_t entered) { c->converted.n = entered; }
 /* ---- who ------------------------------------------------------------------------------------- */
 
 static double host_rates(const wk_cut *c, const wk_cut_tensor *from, const wk_cut_tensor *to) {
-  const wk_target_cost *cost = &c->targets->list[wk_cut_host(c)]->target->cost;
+  const wk_target_cost cost = wk_targets_cost(c->targets, wk_cut_host(c));
   wk_type x = wk_cut_laid_type(&from->type, &from->layout);
   wk_type y = wk_cut_laid_type(&to->type, &to->layout);
-  return cost->per_part + cost->per_byte * (double)(wk_type_bytes(&x) + wk_type_bytes(&y));
+  return cost.per_part + cost.per_byte * (double)(wk_type_bytes(&x) + wk_type_bytes(&y));
 }
 
 /* INFINITY: it does not. */

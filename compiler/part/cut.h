@@ -68,8 +68,10 @@ typedef struct {
   uint32_t *target; /* per group */
 } wk_cut_groups;
 wk_cut_groups wk_cut_group(wk_cut *c, const wk_graph *g, const uint32_t *target);
-/* Of a node on a target, by the target's rates, in picoseconds. */
-double wk_cut_time(const wk_cut *c, uint32_t target, const wk_graph *g, const wk_node *n);
+/* Rates of a target beside the host's: zeros of one that is studied. */
+wk_target_cost wk_cut_cost(const wk_cut *c, uint32_t target);
+/* Of a node by such rates, in picoseconds. */
+double wk_cut_time(wk_target_cost cost, const wk_graph *g, const wk_node *n);
 double wk_cut_node_bytes(const wk_graph *g, const wk_node *n); /* of its operands and results */
 /* Moves groups that do not pay for their edges to the host, and says so; true when any was. */
 bool wk_cut_move_islands(wk_cut *c, const wk_graph *g, const wk_cut_groups *groups,

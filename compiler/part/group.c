@@ -217,8 +217,12 @@ double wk_cut_node_bytes(const wk_graph *g, const wk_node *n) {
   return bytes;
 }
 
-double wk_cut_time(const wk_cut *c, uint32_t target, const wk_graph *g, const wk_node *n) {
-  const wk_target_cost cost = wk_targets_cost(c->targets, target);
+wk_target_cost wk_cut_cost(const wk_cut *c, uint32_t target) {
+  const wk_target_cost none = {0};
+  return c->targets->list[target]->target->is_studied ? none : wk_targets_cost(c->targets, target);
+}
+
+double wk_cut_time(wk_target_cost cost, const wk_graph *g, const wk_node *n) {
   return cost.per_mac * (double)wk_node_macs(g, n) + cost.per_byte * wk_cut_node_bytes(g, n);
 }
 
@@ -252,16 +256,16 @@ bool wk_cut_move_islands(wk_cut *c, const wk_graph *g, const wk_cut_groups *grou
     uint32_t k = groups->of[i];
     const wk_node *n = &g->nodes.data[i];
     if (groups->target[k] >= host) continue;
-    w[k].own += wk_cut_time(c, groups->target[k], g, n);
-    w[k].host += wk_cut_time(c, host, g, n);
+    w[k].own += wk_cut_time(wk_cut_cost(c, groups->target[k]), g, n);
+    w[k].host += wk_cut_time(wk_cut_cost(c, host), g, n);
     if (!wk_cut_takes(c, host, g, n)) w[k].host = INFINITY;
   }
   add_edges(c, g, groups, w);
   for (uint32_t k = 0; k < groups->n; k++) {
     if (groups->target[k] >= host) continue;
-    const wk_target_cost cost = wk_targets_cost(c->targets, groups->target[k]);
+    const wk_target_cost cost = wk_cut_cost(c, groups->target[k]);
     w[k].own += cost.per_edge_byte * w[k].edges + cost.per_part;
-    moved[k] = w[k].own > w[k].host && !c->targets->list[groups->target[k]]->target->is_studied;
+    moved[k] = w[k].own > w[k].host;
     any |= moved[k];
   }
   for (size_t i = 0; any && i < g->nodes.n; i++) {

@@ -40,15 +40,19 @@ static double start_of(const sharing *x, const wk_node *n, uint32_t target) {
   return start;
 }
 
+static double time_of(const sharing *x, const wk_node *n, uint32_t target) {
+  return wk_cut_time(wk_targets_cost(x->c->targets, target), x->g, n);
+}
+
 /* Of machines of the owner's kind; the owner among equals. */
 static uint32_t first_to_finish(const sharing *x, const wk_node *n, uint32_t owner) {
   const wk_targets *all = x->c->targets;
   uint32_t best = owner;
-  double least = start_of(x, n, owner) + wk_cut_time(x->c, owner, x->g, n);
+  double least = start_of(x, n, owner) + time_of(x, n, owner);
   for (uint32_t t = 0; t < all->n; t++) {
     bool is_other_kind = all->list[t]->target != all->list[owner]->target;
     if (t == owner || is_other_kind || wk_cut_is_host(x->c, t)) continue;
-    double end = start_of(x, n, t) + wk_cut_time(x->c, t, x->g, n);
+    double end = start_of(x, n, t) + time_of(x, n, t);
     if (end >= least || !wk_cut_takes(x->c, t, x->g, n)) continue;
     best = t, least = end;
   }
@@ -74,7 +78,7 @@ void wk_cut_share(wk_cut *c, const wk_graph *g, uint32_t *target) {
     if (!is_movement && !wk_cut_is_host(c, target[i]))
       target[i] = first_to_finish(&x, n, target[i]);
     x.ready[i] = start_of(&x, n, target[i]);
-    if (!is_movement) x.ready[i] += wk_cut_time(c, target[i], g, n);
+    if (!is_movement) x.ready[i] += time_of(&x, n, target[i]);
     if (!is_movement) x.free[target[i]] = x.ready[i];
   }
 }
