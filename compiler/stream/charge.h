@@ -11,8 +11,6 @@
 #include "compiler/stream/queues.h"
 
 #define WK_SCHED_NOT_RUN UINT64_MAX
-#define WK_SCHED_NOBODY UINT32_MAX
-
 /* What a command does, if its queue does not say so. */
 typedef enum {
   WK_SCHED_WORKS, /* what its queue does: it computes, stores or loads */

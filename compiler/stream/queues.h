@@ -7,6 +7,7 @@
 #include "compiler/support/support.h"
 
 enum { WK_SCHED_QUEUES = 8 }; /* the most */
+#define WK_SCHED_NOBODY UINT32_MAX /* the number of no command */
 
 /* Sets of queues are bits, 1 << queue. A queue computes, stores or loads, and does nothing else:
  * those that are in neither of the first two sets load. */

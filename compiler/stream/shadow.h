@@ -8,8 +8,6 @@
 
 #include "compiler/stream/queues.h"
 
-#define WK_SCHED_NOBODY UINT32_MAX
-
 typedef struct {
   uint32_t writer;                  /* index of the command that wrote last, or WK_SCHED_NOBODY */
   uint32_t reader[WK_SCHED_QUEUES];  /* of each queue, the last that has read since */
