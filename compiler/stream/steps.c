@@ -34,6 +34,7 @@ void wk_sched_steps_compute(wk_sched_steps *s, int tensor, const wk_sched_place 
 
 int wk_sched_buffer_add(wk_sched_steps *s, int64_t bytes, int64_t cell) {
   wk_sched_buffer b = {.bytes = bytes, .cell = cell < 1 ? bytes : cell, .first = -1, .last = -1};
+  if (b.cell < 1) b.cell = 1; /* of a buffer of no bytes */
   wk_vec_push(&s->buffers, b);
   return (int)s->buffers.n - 1;
 }
