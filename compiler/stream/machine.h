@@ -134,6 +134,13 @@ wk_status wk_sched_check(const wk_sched_net *net, bool marks) WK_MUST_CHECK;
 
 /* ---- for the machine's functions ------------------------------------------------------------- */
 
+/* Adds numbers to what `describe` says. One by one: structs have padding, which is not always the
+ * same. */
+void wk_sched_put(wk_str *out, const int64_t *numbers, size_t n);
+#define WK_SCHED_PUT(out, ...)                                    \
+  wk_sched_put(out, (const int64_t[]){__VA_ARGS__},               \
+               sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
 /* The step uses the rows of its operands that the work needs, operand k by field first + k. */
 void wk_sched_touch_operands(wk_sched_step *s, const wk_sched_work *w, int first);
 /* Adds transfers of rows [r0, r1) of planes [p0, p1) between memory and a place that holds them. */

@@ -30,35 +30,28 @@ void wk_sched_plans_free(wk_sched_plans *p) {
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Numbers one by one: structs have padding, which is not always the same. */
-static void put(wk_str *b, const int64_t *x, size_t n) {
-  wk_str_addn(b, (const char *)x, n * sizeof *x);
+void wk_sched_put(wk_str *out, const int64_t *numbers, size_t n) {
+  wk_str_addn(out, (const char *)numbers, n * sizeof *numbers);
 }
 
-#define PUT(b, ...)                               \
-  do {                                            \
-    const int64_t numbers[] = {__VA_ARGS__};      \
-    put(b, numbers, sizeof numbers / sizeof *numbers); \
-  } while (0)
-
 static void put_view(wk_str *b, const wk_sched_view *x) {
-  PUT(b, x->tensor, x->planes[0], x->planes[1], x->is_whole, x->rows, x->first, x->step,
-      x->has_window, x->stride, x->pad, x->span);
+  WK_SCHED_PUT(b, x->tensor, x->planes[0], x->planes[1], x->is_whole, x->rows, x->first, x->step,
+               x->has_window, x->stride, x->pad, x->span);
 }
 
 static void put_op(wk_str *b, const wk_sched_op *op) {
   put_view(b, &op->out);
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) put_view(b, &op->in[k]);
-  PUT(b, (int64_t)op->pieces, op->consts, op->const_bytes, op->one_const, op->by_pieces,
-      op->loads_itself, op->plane);
+  WK_SCHED_PUT(b, (int64_t)op->pieces, op->consts, op->const_bytes, op->one_const, op->by_pieces,
+               op->loads_itself, op->plane);
 }
 
 static void put_net(wk_str *b, const wk_sched_net *net, const wk_sched_options *o) {
-  PUT(b, o->prefetch, o->effort, o->marks, o->without, (int64_t)net->n_tensors,
-      (int64_t)net->n_ops);
+  WK_SCHED_PUT(b, o->prefetch, o->effort, o->marks, o->without, (int64_t)net->n_tensors,
+               (int64_t)net->n_ops);
   for (size_t t = 0; t < net->n_tensors; t++) {
     const wk_sched_tensor *x = &net->tensors[t];
-    PUT(b, x->bytes, x->planes, x->rows, x->row, x->home, x->is_shaped);
+    WK_SCHED_PUT(b, x->bytes, x->planes, x->rows, x->row, x->home, x->is_shaped);
   }
   for (size_t i = 0; i < net->n_ops; i++) put_op(b, &net->ops[i]);
   if (net->machine->describe) net->machine->describe(net, b);

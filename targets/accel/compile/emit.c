@@ -208,29 +208,19 @@ static void resize(const wk_sched_net *net, int64_t scratchpad, wk_arena *a, wk_
   wk_accel_sched_net(y, a, out);
 }
 
-/* Numbers one by one: structs have padding, which is not always the same. */
-static void put(wk_str *b, const int64_t *x, size_t n) {
-  wk_str_addn(b, (const char *)x, n * sizeof *x);
-}
-
-#define PUT_ALL(b, ...)                                \
-  do {                                                 \
-    const int64_t numbers[] = {__VA_ARGS__};           \
-    put(b, numbers, sizeof numbers / sizeof *numbers); \
-  } while (0)
-
 static void describe_view(wk_str *b, const wk_accel_view *x) {
-  PUT_ALL(b, x->tensor, x->offset, x->o, x->c, x->h, x->w, x->so, x->sb, x->sy, x->sx, x->first);
+  WK_SCHED_PUT(b, x->tensor, x->offset, x->o, x->c, x->h, x->w, x->so, x->sb, x->sy, x->sx,
+               x->first);
 }
 
 static void describe_op(wk_str *b, const wk_accel_op *op) {
   describe_view(b, &op->out), describe_view(b, &op->a), describe_view(b, &op->b);
-  PUT_ALL(b, op->kind, op->fn, op->a_u8, op->b_u8, op->a_zero, op->b_zero, op->ky, op->kx, op->sy,
-          op->sx, op->dy, op->dx, op->pad_t, op->pad_l, op->has_window, op->is_packed,
-          op->columns, op->is_flat, op->kc, op->k_tail, op->is_transposed, op->is_splat,
-          op->record_bytes, op->tables, op->leaves_lanes);
+  WK_SCHED_PUT(b, op->kind, op->fn, op->a_u8, op->b_u8, op->a_zero, op->b_zero, op->ky, op->kx,
+               op->sy, op->sx, op->dy, op->dx, op->pad_t, op->pad_l, op->has_window,
+               op->is_packed, op->columns, op->is_flat, op->kc, op->k_tail, op->is_transposed,
+               op->is_splat, op->record_bytes, op->tables, op->leaves_lanes);
   for (size_t i = 0; i < op->n_pieces; i++)
-    PUT_ALL(b, op->pieces[i].c, op->pieces[i].n, op->pieces[i].width);
+    WK_SCHED_PUT(b, op->pieces[i].c, op->pieces[i].n, op->pieces[i].width);
 }
 
 static void describe(const wk_sched_net *net, wk_str *out) {
