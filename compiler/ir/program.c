@@ -111,16 +111,18 @@ wk_view wk_view_dense(uint32_t buffer, const wk_type *t, wk_role role) {
 }
 
 int64_t wk_view_count(const wk_view *v) {
-  int64_t n = 1;
-  for (int i = 0; i < v->rank; i++) n *= v->dims[i];
-  return n;
+  int64_t n = 0;
+  bool ok = wk_dims_product(v->dims, v->rank, &n);
+  wk_assert(ok);
+  return ok ? n : 0;
 }
 
+/* Where a dim is 0 the product of the others may be any, as in wk_type_strides. */
 bool wk_view_is_dense(const wk_view *v) {
-  int64_t stride = 1;
+  uint64_t stride = 1;
   for (int i = v->rank - 1; i >= 0; i--) {
-    if (v->dims[i] != 1 && v->strides[i] != stride) return false;
-    stride *= v->dims[i];
+    if (v->dims[i] != 1 && v->strides[i] != (int64_t)stride) return false;
+    stride *= (uint64_t)v->dims[i];
   }
   return true;
 }

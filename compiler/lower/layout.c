@@ -32,7 +32,7 @@ static void set_channels_last(wk_value *v) {
 
 /* The order of a dense view: axes by falling stride, ties (size 1) by axis. */
 static bool order_of_view(const wk_view *w, uint8_t order[WK_MAX_RANK]) {
-  int64_t expect = 1;
+  uint64_t expect = 1;
   for (int i = 0; i < w->rank; i++) {
     int k = i;
     for (; k > 0 && w->strides[order[k - 1]] < w->strides[i]; k--) order[k] = order[k - 1];
@@ -41,8 +41,8 @@ static bool order_of_view(const wk_view *w, uint8_t order[WK_MAX_RANK]) {
   for (int i = w->rank - 1; i >= 0; i--) {
     int axis = order[i];
     if (w->dims[axis] == 1) continue;
-    if (w->strides[axis] != expect) return false;
-    expect *= w->dims[axis];
+    if (w->strides[axis] != (int64_t)expect) return false;
+    expect *= (uint64_t)w->dims[axis];
   }
   return true;
 }

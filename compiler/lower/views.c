@@ -7,11 +7,11 @@
 wk_view wk_view_ordered(uint32_t buffer, const wk_value *v) {
   wk_view w = wk_view_dense(buffer, &v->type, WK_ROLE_IN);
   if (!v->has_order) return w;
-  int64_t stride = 1;
+  uint64_t stride = 1; /* as wk_type_strides has them */
   for (int i = w.rank - 1; i >= 0; i--) {
     int axis = v->order[i];
-    w.strides[axis] = stride;
-    stride *= w.dims[axis];
+    w.strides[axis] = (int64_t)stride;
+    stride *= (uint64_t)w.dims[axis];
   }
   return w;
 }

@@ -371,6 +371,9 @@ static wk_status build_and_write(const wk_module *m, const char *path, wk_arena 
   uint64_t fresh = 0;
   bool own_domain = false, ml_domain = false;
   wk_status s = NULL;
+  if (!m->main->outputs.n)
+    return wk_error_at(WK_UNSUPPORTED, path, "the graph has no outputs, and a model of ONNX has "
+                                             "at least one");
   wk_export_graph x = {.arena = a, .g = m->main, .prefix = "", .fresh = &fresh,
                        .uses_own_domain = &own_domain, .uses_ml_domain = &ml_domain};
   name_values(&x, m->main->inputs.n, NULL);

@@ -90,6 +90,13 @@ static bool are_quant_types(const wk_export_graph *x, wk_dtype t, wk_dtype scale
   return fits && scale == WK_F32 && (!quantises || t == WK_F32);
 }
 
+/* Those of QuantizeLinear that are constants are numbers. */
+static bool is_finite(const wk_value *v) {
+  for (int64_t i = 0; v->kind == WK_VALUE_CONSTANT && i < wk_type_count(&v->type); i++)
+    if (!isfinite(wk_load_f64(v->data, v->type.dtype, i))) return false;
+  return true;
+}
+
 /* QuantizeLinear and DequantizeLinear take a scalar, or a vector along one axis. */
 static wk_status write_quant(wk_export_graph *x) {
   const wk_type *t = wk_export_type(x, 0), *s = wk_export_type(x, 1), *z = wk_export_type(x, 2);
@@ -99,7 +106,7 @@ static wk_status write_quant(wk_export_graph *x) {
     axis = i + t->rank - s->rank;
     axes++;
   }
-  bool fits = axes <= 1 && wk_shape_equal(s, z);
+  bool fits = axes <= 1 && wk_shape_equal(s, z) && is_finite(wk_val(x->g, x->node->in[1]));
   if (!fits || !are_quant_types(x, t->dtype, s->dtype, z->dtype)) return wk_export_own(x);
   int rank = axis < 0 ? 0 : 1;
   const char *scale = flat_operand(x, 1, rank, n), *zero = flat_operand(x, 2, rank, n);
@@ -200,11 +207,10 @@ static const char *accumulator(wk_export_graph *x, const wk_expr *e) {
 /* ONNX's operators have one type of floats. In 16 bits what they hand on is rounded to it. */
 static bool is_of_one_type(const wk_export_graph *x, const wk_expr *epilogue) {
   wk_dtype t = wk_export_type(x, 0)->dtype;
-  if (wk_accumulator_dtype(t) == t) return true;
-  bool same = wk_dtype_is_float(t) && !epilogue;
-  for (uint32_t k = 1; k < x->node->n_in && k < 3; k++)
-    same = same && (x->node->in[k] == WK_NONE || wk_export_type(x, k)->dtype == t);
-  return same;
+  bool keeps = wk_accumulator_dtype(t) == t;
+  for (uint32_t k = 1; k < x->node->n_in && k < 3 && wk_dtype_is_float(t); k++)
+    if (x->node->in[k] != WK_NONE && wk_export_type(x, k)->dtype != t) return false;
+  return keeps || (wk_dtype_is_float(t) && !epilogue);
 }
 
 static wk_status write_conv(wk_export_graph *x) {
