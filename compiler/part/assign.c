@@ -16,7 +16,7 @@ static bool takes(const wk_cut *c, uint32_t t, const wk_graph *g, const wk_node 
                   const char **reason) {
   const char *refusal = wk_part_refused(c->refused, t, g, n);
   if (refusal) *reason = refusal;
-  return !refusal && wk_targets_takes(c->targets, t, g, n, c->scratch, reason);
+  return !refusal && wk_owners_takes(c->owners, t, g, (wk_node_id)(n - g->nodes.data), reason);
 }
 
 /* The first that takes it; the number of targets: none. reasons: of those that do not. */
@@ -29,6 +29,13 @@ static uint32_t owner_of(const wk_cut *c, const wk_graph *g, const wk_node *n,
 
 /* ---- control flow ---------------------------------------------------------------------------- */
 
+/* What a loop or branch may save is all of the host's time where a target keeps what it has. */
+static wk_target_cost cost_of(const wk_cut *c, uint32_t target) {
+  const wk_target_cost none = {0};
+  bool keeps = c->targets->list[target]->target->keeps_products;
+  return keeps ? none : wk_targets_cost(c->targets, target);
+}
+
 /* How much longer the host would take for what others run inside than they do, in picoseconds. */
 static double gain_inside(const wk_cut *c, const wk_node *n) {
   const char **reasons = wk_arena_alloc(c->scratch, c->targets->n * sizeof *reasons);
@@ -39,8 +46,8 @@ static double gain_inside(const wk_cut *c, const wk_node *n) {
       const wk_node *x = &body->nodes.data[k];
       uint32_t t = owner_of(c, body, x, reasons);
       if (t < wk_cut_host(c))
-        gain += wk_cut_time(wk_cut_cost(c, wk_cut_host(c)), body, x) -
-                wk_cut_time(wk_cut_cost(c, t), body, x);
+        gain += wk_cut_time(cost_of(c, wk_cut_host(c)), body, x) -
+                wk_cut_time(cost_of(c, t), body, x);
       else if (x->n_bodies && wk_cut_can_control(body, x)) gain += gain_inside(c, x);
     }
   return gain;
@@ -49,7 +56,7 @@ static double gain_inside(const wk_cut *c, const wk_node *n) {
 static bool holds_work(const wk_cut *c, const wk_node *n) {
   double least = INFINITY;
   for (uint32_t t = 0; t < wk_cut_host(c); t++)
-    least = fmin(least, wk_cut_cost(c, t).per_part);
+    least = fmin(least, cost_of(c, t).per_part);
   return gain_inside(c, n) > least;
 }
 

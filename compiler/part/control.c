@@ -59,6 +59,7 @@ static void hand_in(control *x, wk_value_id from, wk_value_id to) {
   if (wk_is_const(x->g, from)) {
     wk_cut_constant_input c = {x->body, to};
     wk_vec_push(&x->c->constant_inputs, c);
+    wk_owners_forget(x->c->owners);
     wk_val(x->body, to)->kind = WK_VALUE_CONSTANT;
     wk_val(x->body, to)->data = wk_val(x->g, from)->data;
   } else {
@@ -67,6 +68,7 @@ static void hand_in(control *x, wk_value_id from, wk_value_id to) {
 }
 
 void wk_cut_restore_inputs(wk_cut *c) {
+  if (c->constant_inputs.n) wk_owners_forget(c->owners);
   for (size_t i = 0; i < c->constant_inputs.n; i++) {
     wk_value *v = wk_val(c->constant_inputs.data[i].body, c->constant_inputs.data[i].input);
     v->kind = WK_VALUE_INPUT;

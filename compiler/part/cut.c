@@ -331,12 +331,14 @@ static wk_status cut_module(wk_cut *c, wk_module *m) {
   return copy_outputs(c, g, tensor);
 }
 
-wk_status wk_partition(wk_module *m, const wk_targets *t, const wk_part_refusals *refused,
+wk_status wk_partition(wk_module *m, wk_owners *owners, const wk_part_refusals *refused,
                        wk_parts **out) {
+  const wk_targets *t = wk_owners_targets(owners);
   wk_arena *a = wk_arena_new();
   wk_parts *p = wk_arena_alloc(a, sizeof *p);
   *p = (wk_parts){.arena = a, .targets = t};
-  wk_cut c = {.p = p, .targets = t, .refused = refused, .scratch = wk_arena_new()};
+  wk_cut c = {.p = p, .owners = owners, .targets = t, .refused = refused,
+              .scratch = wk_arena_new()};
   wk_status s = cut_module(&c, m);
   if (!s) s = c.unsupported;
   else wk_status_free(c.unsupported);

@@ -35,7 +35,8 @@ typedef struct {
 
 typedef struct {
   wk_parts *p;
-  const wk_targets *targets;
+  wk_owners *owners;
+  const wk_targets *targets; /* the owners' */
   const wk_part_refusals *refused; /* NULL ok */
   wk_arena *scratch;
   WK_VEC(wk_cut_tensor) tensors; /* per tensor of the plan */
@@ -68,8 +69,6 @@ typedef struct {
   uint32_t *target; /* per group */
 } wk_cut_groups;
 wk_cut_groups wk_cut_group(wk_cut *c, const wk_graph *g, const uint32_t *target);
-/* Rates of a target beside the host's: zeros of one that is studied. */
-wk_target_cost wk_cut_cost(const wk_cut *c, uint32_t target);
 /* Of a node by such rates, in picoseconds. */
 double wk_cut_time(wk_target_cost cost, const wk_graph *g, const wk_node *n);
 double wk_cut_node_bytes(const wk_graph *g, const wk_node *n); /* of its operands and results */

@@ -206,6 +206,7 @@ wk_cut_groups wk_cut_group(wk_cut *c, const wk_graph *g, const uint32_t *target)
 
 typedef struct {
   double own, host, edges; /* picoseconds on its target, on the host; bytes */
+  int64_t macs;
 } worth;
 
 double wk_cut_node_bytes(const wk_graph *g, const wk_node *n) {
@@ -215,11 +216,6 @@ double wk_cut_node_bytes(const wk_graph *g, const wk_node *n) {
   for (uint32_t k = 0; k < n->n_out; k++)
     if (n->out[k] != WK_NONE) bytes += (double)wk_type_bytes(&wk_val(g, n->out[k])->type);
   return bytes;
-}
-
-wk_target_cost wk_cut_cost(const wk_cut *c, uint32_t target) {
-  const wk_target_cost none = {0};
-  return c->targets->list[target]->target->is_studied ? none : wk_targets_cost(c->targets, target);
 }
 
 double wk_cut_time(wk_target_cost cost, const wk_graph *g, const wk_node *n) {
@@ -247,23 +243,50 @@ static void add_edges(wk_cut *c, const wk_graph *g, const wk_cut_groups *groups,
   }
 }
 
+static void add_work(wk_cut *c, const wk_graph *g, const wk_cut_groups *groups, worth *w) {
+  const uint32_t host = wk_cut_host(c);
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    uint32_t k = groups->of[i];
+    const wk_node *n = &g->nodes.data[i];
+    if (groups->target[k] >= host) continue;
+    w[k].macs += wk_node_macs(g, n);
+    w[k].own += wk_cut_time(wk_targets_cost(c->targets, groups->target[k]), g, n);
+    w[k].host += wk_cut_time(wk_targets_cost(c->targets, host), g, n);
+    if (!wk_cut_takes(c, host, g, n)) w[k].host = INFINITY;
+  }
+}
+
+/* A part of this target, or of another machine of its kind, multiplies. */
+static bool multiplies(const wk_cut *c, const wk_cut_groups *groups, const worth *w,
+                       uint32_t target) {
+  wk_instance *const *list = c->targets->list;
+  for (uint32_t k = 0; k < groups->n; k++)
+    if (w[k].macs > 0 && list[groups->target[k]]->target == list[target]->target) return true;
+  return false;
+}
+
+/* Parts that stay whatever they cost. */
+static bool *kept(wk_cut *c, const wk_cut_groups *groups, const worth *w) {
+  bool *stays = wk_arena_alloc(c->scratch, groups->n);
+  for (uint32_t k = 0; k < groups->n; k++) {
+    uint32_t t = groups->target[k];
+    stays[k] = t >= wk_cut_host(c) || (c->targets->list[t]->target->keeps_products &&
+                                       (w[k].macs > 0 || !multiplies(c, groups, w, t)));
+  }
+  return stays;
+}
+
 bool wk_cut_move_islands(wk_cut *c, const wk_graph *g, const wk_cut_groups *groups,
                          uint32_t *target) {
   const uint32_t host = wk_cut_host(c);
   worth *w = wk_arena_alloc(c->scratch, groups->n * sizeof *w);
   bool any = false, *moved = wk_arena_alloc(c->scratch, groups->n);
-  for (size_t i = 0; i < g->nodes.n; i++) {
-    uint32_t k = groups->of[i];
-    const wk_node *n = &g->nodes.data[i];
-    if (groups->target[k] >= host) continue;
-    w[k].own += wk_cut_time(wk_cut_cost(c, groups->target[k]), g, n);
-    w[k].host += wk_cut_time(wk_cut_cost(c, host), g, n);
-    if (!wk_cut_takes(c, host, g, n)) w[k].host = INFINITY;
-  }
+  add_work(c, g, groups, w);
   add_edges(c, g, groups, w);
+  const bool *stays = kept(c, groups, w);
   for (uint32_t k = 0; k < groups->n; k++) {
-    if (groups->target[k] >= host) continue;
-    const wk_target_cost cost = wk_cut_cost(c, groups->target[k]);
+    if (stays[k]) continue;
+    const wk_target_cost cost = wk_targets_cost(c->targets, groups->target[k]);
     w[k].own += cost.per_edge_byte * w[k].edges + cost.per_part;
     moved[k] = w[k].own > w[k].host;
     any |= moved[k];

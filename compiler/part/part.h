@@ -12,7 +12,7 @@
 #ifndef WICK_PART_H
 #define WICK_PART_H
 
-#include "compiler/target/target.h"
+#include "compiler/target/owners.h"
 #include "runtime/abi.h"
 
 typedef WK_VEC(uint32_t) wk_numbers;
@@ -83,13 +83,13 @@ typedef struct {
   WK_VEC(wk_part_refusal) list;
 } wk_part_refusals;
 
-/* Cuts m, whose nodes are primitives and operators that some target claims, for these targets. Who
- * is asked first has a node if it supports it and has not refused it; movement goes with what
- * surrounds it; a part that does not pay for its edges goes to the last target, the host.
+/* Cuts m, whose nodes are primitives and operators that some target claims, for the targets of this
+ * table. The first that takes a node there has it unless it has refused it since; movement goes
+ * with what surrounds it; a part that does not pay for its edges goes to the last target, the host.
  * WK_UNSUPPORTED lists what nobody runs. refused: NULL ok. *out is to be freed before the module,
  * which may then be cut again: as it was, but where it is one part it is that part's module, and as
- * what has been done with that has left it. */
-wk_status wk_partition(wk_module *m, const wk_targets *t, const wk_part_refusals *refused,
+ * what has been done with that has left it (of which the table is to forget). */
+wk_status wk_partition(wk_module *m, wk_owners *owners, const wk_part_refusals *refused,
                        wk_parts **out) WK_MUST_CHECK;
 void wk_parts_free(wk_parts *p); /* NULL ok */
 

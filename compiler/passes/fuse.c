@@ -7,14 +7,21 @@ bool wk_expr_uses_index(const wk_expr *e) {
   return false;
 }
 
+/* Of a node or a copy of one. */
+static wk_node_id id_of(const wk_graph *g, const wk_node *n) {
+  uint32_t k = 0;
+  while (n->out[k] == WK_NONE) k++;
+  return wk_val(g, n->out[k])->node;
+}
+
 bool wk_fuse_allowed(const wk_pass_ctx *c, const wk_graph *g, const wk_node *n,
                      const wk_node *with, const wk_node *fused) {
-  const wk_targets *all = c->targets;
   uint32_t t = 0;
-  if (!all) return true;
-  if (all->n > 1) t = wk_targets_owner(all, g, n, c->scratch);
+  if (!c->owners) return true;
+  const wk_targets *all = wk_owners_targets(c->owners);
+  if (all->n > 1) t = wk_owners_first(c->owners, g, id_of(g, n));
   if (t == all->n) return true; /* the partition refuses it, fused or not */
-  if (with && all->n > 1 && wk_targets_owner(all, g, with, c->scratch) != t) return false;
+  if (with && all->n > 1 && wk_owners_first(c->owners, g, id_of(g, with)) != t) return false;
   const wk_instance *owner = all->list[t];
   return !owner->target->fuses || owner->target->fuses(owner, g, fused);
 }

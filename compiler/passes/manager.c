@@ -22,9 +22,9 @@ const wk_pass *wk_pass_find(const char *name) {
   return NULL;
 }
 
-wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, const wk_targets *targets,
+wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, wk_owners *owners,
                           int64_t *changes) {
-  wk_pass_ctx c = {.targets = targets, .scratch = wk_arena_new()};
+  wk_pass_ctx c = {.owners = owners, .scratch = wk_arena_new()};
   wk_status s = NULL;
   for (size_t k = m->graphs.n; !s && k-- > 0;) { /* bodies come after their owners */
     int64_t before = c.changes;
@@ -34,11 +34,12 @@ wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, const wk_targets *targ
   }
   wk_arena_free(c.scratch);
   *changes = c.changes;
+  if (owners && c.changes) wk_owners_forget(owners);
   if (!s && c.changes) s = wk_module_verify(m);
   return wk_status_note(s, "in pass %s", p->name);
 }
 
-wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_targets *targets, wk_pass_hook hook,
+wk_status wk_passes_run(wk_module *m, wk_stage stage, wk_owners *owners, wk_pass_hook hook,
                         void *ctx) {
   int64_t total = 1;
   for (int round = 0; round < ROUNDS && total; round++) {
@@ -48,7 +49,7 @@ wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_targets *targets,
       int64_t changes = 0;
       double started = wk_clock();
       if (!(p->stages & (unsigned)stage)) continue;
-      WK_TRY(wk_pass_run_one(m, p, targets, &changes));
+      WK_TRY(wk_pass_run_one(m, p, owners, &changes));
       if (hook) WK_TRY(hook(ctx, p, m, changes, wk_clock() - started));
       total += changes;
     }

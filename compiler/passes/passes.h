@@ -4,12 +4,12 @@
 #define WICK_PASSES_H
 
 #include "compiler/eval/eval.h"
-#include "compiler/target/target.h"
+#include "compiler/target/owners.h"
 
 typedef struct {
-  const wk_targets *targets; /* whose fuses() is asked; NULL: every fusion is fine */
-  wk_arena *scratch;       /* reset by the pass manager after each graph */
-  int64_t changes;         /* the pass adds how many rewrites it made */
+  wk_owners *owners; /* who has which node, whose fuses() is asked; NULL: every fusion is fine */
+  wk_arena *scratch; /* reset by the pass manager after each graph */
+  int64_t changes;   /* the pass adds how many rewrites it made */
 } wk_pass_ctx;
 
 /* Runs on one graph (bodies are visited by the manager, innermost first). The graph is normalised
@@ -36,13 +36,13 @@ const wk_pass *wk_pass_find(const char *name);
  * pipeline. */
 typedef wk_status (*wk_pass_hook)(void *ctx, const wk_pass *p, const wk_module *m, int64_t changes,
                                   double seconds);
-wk_status wk_passes_run(wk_module *m, wk_stage stage, const wk_targets *targets, wk_pass_hook hook,
+wk_status wk_passes_run(wk_module *m, wk_stage stage, wk_owners *owners, wk_pass_hook hook,
                         void *ctx) WK_MUST_CHECK;
 /* Values of f32 become f16 or bf16 (`to`), constants with them, where the operator takes that;
  * inputs and outputs of graphs keep their types. Finite constants beyond the range of `to` become
  * its largest number, those that would become 0 its least. `changes` grows by the nodes. */
 wk_status wk_convert_floats(wk_module *m, wk_dtype to, int64_t *changes) WK_MUST_CHECK;
-wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, const wk_targets *targets,
+wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, wk_owners *owners,
                           int64_t *changes) WK_MUST_CHECK;
 
 #endif

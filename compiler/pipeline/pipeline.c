@@ -12,6 +12,7 @@ typedef struct {
   const wk_pipeline_options *o;
   wk_pipeline_report *report;
   wk_module *m;
+  wk_owners *owners; /* of m's nodes, from the lowering on */
   wk_parts *parts;
   wk_part_refusals refused; /* what parts have been cut without */
   bool cuts_again;          /* one more was refused since they were cut */
@@ -45,8 +46,8 @@ static wk_status after_pass(void *ctx, const wk_pass *pass, const wk_module *m, 
   return x->l->stopped ? wk_error(WK_OK, "stopped") : NULL;
 }
 
-static wk_status run_passes(wk_module *m, wk_stage stage, const wk_targets *fusing, pass_run *x) {
-  wk_status s = wk_passes_run(m, stage, fusing, after_pass, x);
+static wk_status run_passes(wk_module *m, wk_stage stage, wk_owners *owners, pass_run *x) {
+  wk_status s = wk_passes_run(m, stage, owners, after_pass, x);
   if (s && s->code == WK_OK) {
     wk_status_free(s);
     s = NULL;
@@ -56,7 +57,7 @@ static wk_status run_passes(wk_module *m, wk_stage stage, const wk_targets *fusi
 
 static wk_status graph_passes(pipeline *l, wk_stage stage) {
   pass_run x = {l, NULL, stage == WK_STAGE_GRAPH ? WK_ON_GRAPHS : WK_ON_PRIMITIVES};
-  return run_passes(l->m, stage, l->o->targets, &x);
+  return run_passes(l->m, stage, l->owners, &x);
 }
 
 /* With one target the module has been through them. */
@@ -68,7 +69,10 @@ static wk_status part_passes(pipeline *l) {
     wk_instance *const own[] = {l->o->targets->list[part->target]};
     pass_run x = {l, part, WK_ON_PARTS};
     l->stopped = false; /* each part as far as the others */
-    WK_TRY(run_passes(part->module, WK_STAGE_PRIMITIVE, &(wk_targets){.list = own, .n = 1}, &x));
+    wk_owners *owners = wk_owners_new(&(wk_targets){.list = own, .n = 1});
+    wk_status s = run_passes(part->module, WK_STAGE_PRIMITIVE, owners, &x);
+    wk_owners_free(owners);
+    WK_TRY(s);
     stops |= l->stopped;
   }
   l->stopped = stops;
@@ -163,16 +167,20 @@ static wk_status step_lower(pipeline *l, wk_part *part, int64_t *changes) {
   (void)part;
   (void)changes;
   WK_TRY(wk_targets_check_pins(l->o->targets, l->m));
-  return wk_lower_nodes(l->m, any_claims, (void *)(uintptr_t)l->o->targets);
+  WK_TRY(wk_lower_nodes(l->m, any_claims, (void *)(uintptr_t)l->o->targets));
+  l->owners = wk_owners_new(l->o->targets);
+  return NULL;
 }
 
 static wk_status step_partition(pipeline *l, wk_part *part, int64_t *changes) {
   (void)part;
+  bool is_whole = l->parts && l->parts->parts.n == 1 && !l->parts->parts.data[0].owns_module;
+  if (is_whole) wk_owners_forget(l->owners); /* steps on the part were steps on the module */
   wk_parts_free(l->parts);
   l->parts = NULL;
   l->cuts_again = false;
   l->report->peak_in_model_order = l->report->peak_ordered = 0;
-  WK_TRY(wk_partition(l->m, l->o->targets, &l->refused, &l->parts));
+  WK_TRY(wk_partition(l->m, l->owners, &l->refused, &l->parts));
   *changes = (int64_t)l->parts->parts.n - 1;
   return NULL;
 }
@@ -450,6 +458,7 @@ wk_status wk_pipeline_run(wk_module *m, const wk_pipeline_options *o, wk_pipelin
   l.refused.arena = report->arena;
   wk_status s = compile(&l);
   wk_vec_free(&l.refused.list);
+  wk_owners_free(l.owners);
   if (s) wk_parts_free(l.parts);
   else *out = l.parts;
   return s;

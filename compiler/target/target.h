@@ -135,9 +135,9 @@ struct wk_target {
   const wk_target_setting *settings; /* ends with {0}; NULL: none */
   wk_target_cost cost; /* of every machine; zeros: nothing costs anything */
   wk_target_cost (*cost_of)(const wk_instance *t); /* of this one; NULL: cost */
-  bool is_studied;     /* a machine that may not exist yet, and whoever asks for it wants to see it
-                          work: costs decide between machines of the kind alone, and no part goes
-                          to the host because it is faster there */
+  bool keeps_products; /* whoever asks for it wants to see it work: a part that multiplies stays,
+                          though the host be faster, and where none does so all stay. A part beside
+                          it pays for its edges, and costs decide between machines of the kind */
   bool places_itself; /* compile gets programs without offsets and calls the planner */
   bool wants_integers; /* it multiplies integers alone: of float models commands say what to do */
   bool takes_graph;   /* compile works on the parts' graphs, with operators that it claimed whole;
@@ -219,13 +219,5 @@ wk_instance_name wk_targets_name(const wk_targets *all, uint32_t i);
 wk_target_cost wk_targets_cost(const wk_targets *all, uint32_t i);
 /* Where the user has put a node; WK_NONE: nowhere in particular. */
 uint32_t wk_targets_pinned(const wk_targets *all, const wk_node *n);
-
-/* The target could have node n, with everything inside it, the user has not put it somewhere else,
- * and the model has no variables, which are the host's; else *reason, static or in the arena, says
- * why not. */
-bool wk_targets_takes(const wk_targets *all, uint32_t target, const wk_graph *g, const wk_node *n,
-                      wk_arena *a, const char **reason);
-/* Position of the first target that could; all->n: none. */
-uint32_t wk_targets_owner(const wk_targets *all, const wk_graph *g, const wk_node *n, wk_arena *a);
 
 #endif

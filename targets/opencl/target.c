@@ -60,6 +60,21 @@ int64_t wk_cl_align(const wk_opencl *d) {
   return d->info.base_align > WICK_ALIGN ? d->info.base_align : WICK_ALIGN;
 }
 
+/* In picoseconds. A launch with what it waits for; a processor reads what the host has written, and
+ * so does a GPU that shares its memory; others are behind a bus. */
+enum { ON_CPU, ON_SHARED_MEMORY, BEHIND_BUS };
+static const wk_target_cost rates[] = {
+    [ON_CPU] = {.per_mac = 15, .per_byte = 100, .per_edge_byte = 5, .per_part = 20e6},
+    [ON_SHARED_MEMORY] = {.per_mac = 1, .per_byte = 20, .per_edge_byte = 20, .per_part = 30e6},
+    [BEHIND_BUS] = {.per_mac = 0.1, .per_byte = 2, .per_edge_byte = 80, .per_part = 30e6}};
+
+static wk_target_cost cost_of(const wk_instance *t) {
+  const wk_opencl *d = device(t);
+  return rates[d->family == WK_CL_CPU      ? ON_CPU
+               : d->info.has_unified_memory ? ON_SHARED_MEMORY
+                                            : BEHIND_BUS];
+}
+
 /* ---- what it runs ---------------------------------------------------------------------------- */
 
 static bool computes_f64(const wk_node *n) {
@@ -160,6 +175,8 @@ const wk_target wk_target_opencl = {
     .passes = passes,
     .outputs = outputs,
     .settings = settings,
+    .cost_of = cost_of,
+    .keeps_products = true,
     .open = open_device,
     .close = close_device,
     .supports = supports,

@@ -160,7 +160,7 @@ static inline void cut(record *r, const wk_module *m, const wk_targets *t, const
   wk_module *own = wk_module_clone(m);
   wk_parts *p;
   wk_str text = {0};
-  must(r, wk_partition(own, t, NULL, &p));
+  must(r, partition_for(own, t, NULL, &p));
   row *x = row_of(r, step);
   x->changes += (int64_t)p->rows.n;
   x->size += (int64_t)p->parts.n;

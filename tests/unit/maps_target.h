@@ -4,7 +4,7 @@
 #define WICK_TEST_MAPS_TARGET_H
 
 #include "compiler/lower/lower.h"
-#include "compiler/part/part.h"
+#include "tests/partition_for.h"
 #include "tests/plain_target.h"
 
 static const wk_target maps_host = {.name = "host", .supports = plain_supports,

@@ -344,7 +344,7 @@ static wk_parts *cut(wk_module *m, const wk_targets *t, uint64_t seed, tally *su
   wk_parts *p;
   wk_rng rng = {seed * 131};
   wk_part_refusals r = {.arena = wk_arena_new()};
-  assert_null(wk_partition(m, t, &r, &p));
+  assert_null(partition_for(m, t, &r, &p));
   for (int round = (int)(seed % 5); round > 0; round--) {
     const wk_part *x = &p->parts.data[wk_rng_range(&rng, 0, (int)p->parts.n - 1)];
     uint32_t nodes = (uint32_t)x->module->main->nodes.n, node;
@@ -352,7 +352,7 @@ static wk_parts *cut(wk_module *m, const wk_targets *t, uint64_t seed, tally *su
     node = (uint32_t)wk_rng_range(&rng, 0, (int)nodes);
     assert_null(wk_part_refuse(x, node < nodes ? node : WK_NONE, "it was drawn", &r));
     wk_parts_free(p);
-    assert_null(wk_partition(m, t, &r, &p));
+    assert_null(partition_for(m, t, &r, &p));
     for (size_t i = 0; i < p->parts.n; i++)
       for (size_t k = 0; x = &p->parts.data[i], x->from && k < x->origin.n; k++)
         assert_null(wk_part_refused(&r, x->target, x->from, wk_nod(x->from, x->origin.data[k])));
@@ -361,6 +361,20 @@ static wk_parts *cut(wk_module *m, const wk_targets *t, uint64_t seed, tally *su
   wk_vec_free(&r.list);
   wk_arena_free(r.arena);
   return p;
+}
+
+/* What the table that fusion has used says behind it is what the targets say then. */
+static void check_fused(wk_module *m, const wk_targets *t) {
+  wk_owners *used = wk_owners_new(t), *asked = wk_owners_new(t);
+  assert_null(wk_passes_run(m, WK_STAGE_PRIMITIVE, used, NULL, NULL));
+  for (size_t k = 0; k < m->graphs.n; k++)
+    for (size_t i = 0; i < m->graphs.data[k]->nodes.n; i++) {
+      const wk_graph *g = m->graphs.data[k];
+      wk_node_id id = (wk_node_id)i;
+      assert_int_equal(wk_owners_first(used, g, id), wk_owners_first(asked, g, id));
+    }
+  wk_owners_free(asked);
+  wk_owners_free(used);
 }
 
 static void check_graph(wk_module *m, const wk_tensor *in, uint64_t seed, tally *sum) {
@@ -373,7 +387,7 @@ static void check_graph(wk_module *m, const wk_tensor *in, uint64_t seed, tally 
   wk_targets t = {.list = seed % 2 ? list : list + 1, .n = seed % 2 ? 3 : 2, .has_host = true};
   size_t n_out = m->main->outputs.n;
   assert_null(wk_lower_nodes(m, NULL, NULL));
-  assert_null(wk_passes_run(m, WK_STAGE_PRIMITIVE, &t, NULL, NULL));
+  check_fused(m, &t);
   wk_tensor *want = wk_xcalloc(n_out + 1, sizeof *want);
   assert_null(wk_eval_graph(m->main, in, want, NULL, NULL));
   uint32_t nodes = count_nodes(m->main);
@@ -440,7 +454,7 @@ static void test_condition_is_a_state(void **state) {
   wk_tensor want[2] = {0};
   wk_parts *p;
   assert_null(wk_eval_graph(m->main, in, want, NULL, NULL));
-  assert_null(wk_partition(m, &maps_targets, NULL, &p));
+  assert_null(partition_for(m, &maps_targets, NULL, &p));
   size_t loops = 0;
   for (size_t i = 0; i < p->rows.n; i++) loops += p->rows.data[i].kind == WICK_ROW_LOOP;
   assert_int_equal(loops, 1);
@@ -467,7 +481,7 @@ static void test_waits_are_few(void **state) {
   wk_str_printf(&text, "output %%v%d\n}\n", NODES);
   wk_module *m = lowered(text.s);
   wk_parts *p;
-  assert_null(wk_partition(m, &maps_targets, NULL, &p));
+  assert_null(partition_for(m, &maps_targets, NULL, &p));
   assert_int_equal(p->parts.n, NODES);
   size_t waits = 0;
   for (size_t i = 0; i < p->rows.n; i++) waits += p->rows.data[i].waits.n;
@@ -492,74 +506,11 @@ static void test_impossible_layout(void **state) {
   wk_instance *const list[] = {&instance, &dear_instance};
   wk_module *m = lowered("graph @main(%x: f32[8]) {\n%y = relu(%x) : f32[8]\noutput %y\n}\n");
   wk_parts *p;
-  wk_status s = wk_partition(m, &(wk_targets){.list = list, .n = 2, .has_host = true}, NULL, &p);
+  wk_status s = partition_for(m, &(wk_targets){.list = list, .n = 2, .has_host = true}, NULL, &p);
   assert_non_null(s);
   assert_non_null(strstr(s->message, "target spoiled wishes an edge layout that is none"));
   wk_status_free(s);
   wk_module_free(m);
-}
-
-/* ---- islands --------------------------------------------------------------------------------- */
-
-/* Three maps in a row, a running sum, one map. All tensors have 32 bytes: an operator has 64 bytes
- * of operands, an island as many of edges. */
-static const char *const two_islands =
-    "graph @main(%x: f32[8]) {\n%a = relu(%x) : f32[8]\n%b = neg(%a) : f32[8]\n"
-    "%c = abs(%b) : f32[8]\n%s = cum_sum(%c) {axis=0} : f32[8]\n%y = relu(%s) : f32[8]\n"
-    "output %y\n}\n";
-
-/* How many of the four maps stay where they are wanted; *why: the first reason of another kind than
- * support. */
-static size_t maps_that_stay(wk_target_cost cost, const char **why, wk_str *text) {
-  wk_target target = maps_target, host_target = dear_host;
-  host_target.cost = (wk_target_cost){.per_byte = 10};
-  target.cost = cost;
-  wk_instance t = {.target = &target, .is_here = true};
-  wk_instance host = {.target = &host_target, .is_here = true};
-  wk_instance *const list[] = {&t, &host};
-  wk_module *m = lowered(two_islands);
-  wk_parts *p;
-  size_t stay = 0, moved = 0;
-  assert_null(wk_partition(m, &(wk_targets){.list = list, .n = 2, .has_host = true}, NULL, &p));
-  for (size_t i = 0; i < p->of.n; i++)
-    stay += p->of.data[i] != WK_NONE && p->parts.data[p->of.data[i]].target == 0;
-  for (size_t i = 0; i < p->reasons.n; i++) {
-    if (strncmp(p->reasons.data[i].reason, "its part is too small", 21) != 0) continue;
-    if (!moved++) wk_str_add(text, p->reasons.data[i].reason);
-    assert_int_equal(p->reasons.data[i].refused, 0);
-    assert_int_equal(p->reasons.data[i].target, 1);
-  }
-  assert_int_equal(stay + moved, 4);
-  *why = text->n ? text->s : "";
-  wk_parts_free(p);
-  wk_module_free(m);
-  return stay;
-}
-
-/* The first island takes the host 3 * 640 ps, the second 640; either has edges of 64 bytes. */
-static void test_islands(void **state) {
-  static const struct {
-    wk_target_cost cost;
-    size_t stay;
-    const char *why;
-  } rows[] = {
-      {{0, 0, 0, 0}, 4, ""},
-      {{0, 1, 0, 500}, 4, ""},                           /* 692 and 564 */
-      {{0, 1, 1, 512}, 4, ""},                           /* 768 and 640: not more than the host */
-      {{0, 1, 1, 513}, 3, "with 64 bytes of edges"},     /* 641 */
-      {{0, 0, 20, 0}, 3, "with 64 bytes of edges"},      /* 1280 for either */
-      {{0, 0, 0, 1921}, 0, "0.0 us there"},
-      {{0, 0, 30, 0}, 3, "with 64 bytes of edges"},      /* 1920 */
-      {{0, 10, 0.1, 0}, 0, "with 64 bytes of edges"}};
-  (void)state;
-  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
-    const char *why;
-    wk_str text = {0};
-    size_t stay = maps_that_stay(rows[i].cost, &why, &text);
-    if (stay != rows[i].stay) fail_msg("row %zu: %zu maps stay", i, stay);
-    if (!strstr(why, rows[i].why) || (!*rows[i].why && *why)) fail_msg("row %zu: '%s'", i, why);
-    wk_str_free(&text);
-  }
 }
 
 /* ---- conversion of edges --------------------------------------------------------------------- */
@@ -625,8 +576,8 @@ static uint32_t converts_product(double writer, double reader, double host_byte,
   wk_parts *p = NULL;
   size_t count = 0;
   uint32_t who = WK_NONE;
-  wk_status s = wk_partition(m, &(wk_targets){.list = list, .n = has_host ? 3 : 2,
-                                              .has_host = has_host}, NULL, &p);
+  wk_status s = partition_for(m, &(wk_targets){.list = list, .n = has_host ? 3 : 2,
+                                                 .has_host = has_host}, NULL, &p);
   for (size_t i = 0; !s && i < p->rows.n; i++) {
     const wk_part_row *row = &p->rows.data[i];
     if (!is_conversion(p, i) || strcmp(p->tensors.data[row->tensors.data[0]].name, "y")) continue;
@@ -668,7 +619,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random), cmocka_unit_test(test_condition_is_a_state),
       cmocka_unit_test(test_waits_are_few), cmocka_unit_test(test_impossible_layout),
-      cmocka_unit_test(test_islands), cmocka_unit_test(test_who_converts)};
+      cmocka_unit_test(test_who_converts)};
   if (argc > 1) {
     range.first = strtoull(argv[1], NULL, 10);
     range.count = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;

@@ -72,7 +72,7 @@ static size_t rows_that_run(const wk_target *target, const wk_edge_layout *first
                          "%z = cum_sum(%y) {axis=0} : f32[4,4]\noutput %z\n}\n");
   wk_parts *p;
   size_t n = 0;
-  wk_status s = wk_partition(m, &(wk_targets){.list = list, .n = 3, .has_host = true}, NULL, &p);
+  wk_status s = partition_for(m, &(wk_targets){.list = list, .n = 3, .has_host = true}, NULL, &p);
   if (s) fail_msg("%s", s->message);
   for (size_t i = 0; i < p->rows.n; i++) n += p->rows.data[i].kind == WICK_ROW_RUN;
   wk_parts_free(p);
@@ -189,7 +189,7 @@ static void test_possible(void **state) {
     wk_module *m = lowered("graph @main(%x: f32[4,4]) {\n%y = cum_sum(%x) {axis=0} : f32[4,4]\n"
                            "output %y\n}\n");
     wk_parts *p = NULL;
-    wk_status s = wk_partition(m, &(wk_targets){.list = list, .n = 2, .has_host = true}, NULL, &p);
+    wk_status s = partition_for(m, &(wk_targets){.list = list, .n = 2, .has_host = true}, NULL, &p);
     if (!s != rows[i].is_possible) fail_msg("row %zu: %s", i, s ? s->message : "is possible");
     if (s) assert_int_equal(s->code, WK_INTERNAL);
     wk_status_free(s);
@@ -221,7 +221,7 @@ static void test_many_edges(void **state) {
   wk_str_add(&text, "}\n");
   wk_module *m = lowered(text.s);
   wk_parts *p;
-  assert_null(wk_partition(m, &maps_targets, NULL, &p));
+  assert_null(partition_for(m, &maps_targets, NULL, &p));
   size_t n_io = p->n_in + p->n_out;
   assert_int_equal(p->tensors.n - n_io, EDGES);
   int64_t at = 0;

@@ -70,7 +70,7 @@ static void add_slices(wk_str *b, const wk_parts *p) {
 static void print_case(size_t i, wk_str *b) {
   wk_module *m = lowered(cases[i].graph);
   wk_parts *p;
-  wk_status s = wk_partition(m, cases[i].targets, NULL, &p);
+  wk_status s = partition_for(m, cases[i].targets, NULL, &p);
   if (s) fail_msg("%s: %s", cases[i].what, s->message);
   wk_parts_print(b, p);
   add_edges(b, p);

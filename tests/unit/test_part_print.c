@@ -72,7 +72,7 @@ static void test_printed(void **state) {
   wk_parts *p;
   wk_arena *a = wk_arena_new();
   wk_str text = {0};
-  assert_null(wk_partition(m, &maps_targets, NULL, &p));
+  assert_null(partition_for(m, &maps_targets, NULL, &p));
   wk_parts_print(&text, p);
   assert_string_equal(text.s, printed);
   const char **colour = wk_parts_colours(p, a);
@@ -98,7 +98,7 @@ static void test_one_target(void **state) {
   wk_module *m = lowered("graph @main(%x: f32[2,3]) {\n%y = cum_sum(%x) {axis=1}\noutput %y\n}\n");
   wk_parts *p;
   wk_arena *a = wk_arena_new();
-  assert_null(wk_partition(m, &alone, NULL, &p));
+  assert_null(partition_for(m, &alone, NULL, &p));
   const char **colour = wk_parts_colours(p, a);
   int n = 0;
   for (size_t i = 0; i < m->main->nodes.n && i < p->of.n; i++) {
@@ -133,7 +133,7 @@ static void test_too_small(void **state) {
     wk_module *m = lowered("graph @main(%x: f32[2,3]) {\n%y = relu(%x)\noutput %y\n}\n");
     wk_parts *p;
     wk_str text = {0};
-    assert_null(wk_partition(m, &both, NULL, &p));
+    assert_null(partition_for(m, &both, NULL, &p));
     wk_parts_print(&text, p);
     const char *why = strstr(text.s, "  map on host");
     if (!rows[i].why) assert_null(why);

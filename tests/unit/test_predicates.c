@@ -120,7 +120,7 @@ static void targets_refuse_predicates(void **state) {
                         "  %b = map(%a) {body=\"exp(%0)\"} when %p \"second\"\n"
                         "  %c = transpose(%b) {perm=[1,0]} when %p \"third\"\n"
                         "  output %c\n}\n");
-  wk_status s = wk_partition(m, &maps_targets, NULL, &parts);
+  wk_status s = partition_for(m, &maps_targets, NULL, &parts);
   assert_non_null(s);
   assert_non_null(s->notes);
   assert_string_equal(s->notes, "third: transpose: its predicate %p would be lost\n");
@@ -138,7 +138,7 @@ static void bodies_refuse_predicates(void **state) {
                         "graph @main(%x: f32[2], %p: bool[2], %c: bool[]) {\n"
                         "  %y = if(%c, %x, %p) then @then else @else\n  output %y\n}\n");
   const wk_targets host = {.list = maps_list + 1, .n = 1, .has_host = true};
-  expect_refusal(wk_partition(m, &host, NULL, &parts), "t",
+  expect_refusal(partition_for(m, &host, NULL, &parts), "t",
                  "target host: map: its predicate %p would be lost");
   wk_module_free(m);
 }
@@ -154,14 +154,15 @@ static void a_target_keeps_predicates(void **state) {
   wk_module *m = parsed("graph @main(%x: f32[2], %p: bool[2]) {\n"
                         "  %a = map(%x) {body=\"neg(%0)\"} when %p\n"
                         "  %b = map(%a) {body=\"exp(%0)\"}\n  output %b\n}\n");
-  assert_null(wk_partition(m, &(wk_targets){.list = list, .n = 2, .has_host = true}, NULL, &parts));
+  const wk_targets both = {.list = list, .n = 2, .has_host = true};
+  assert_null(partition_for(m, &both, NULL, &parts));
   assert_int_equal(parts->parts.n, 1);
   const wk_graph *g = parts->parts.data[0].module->main;
   assert_int_equal(parts->parts.data[0].target, 0);
   assert_string_equal(wk_val(g, wk_nod(g, 0)->predicate)->name, "p");
   wk_parts_free(parts);
   keeps.takes_graph = false; /* of instructions it gets none */
-  expect_refusal(wk_partition(m, &(wk_targets){.list = list, .n = 1}, NULL, &parts), "a",
+  expect_refusal(partition_for(m, &(wk_targets){.list = list, .n = 1}, NULL, &parts), "a",
                  "target maps: map: its predicate %p would be lost");
   wk_module_free(m);
 }

@@ -3,7 +3,7 @@
  * branches and loops. */
 #include "tests/unit/case_text.h"
 
-#include "compiler/target/target.h"
+#include "compiler/target/owners.h"
 #include "tests/plain_target.h"
 
 /* Supports what it is told to, and claims so. */
@@ -91,7 +91,6 @@ static void owners(void **state) {
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
     wk_str text = {0};
     wk_module *m = NULL;
-    wk_arena *a = wk_arena_new();
     wk_str_printf(&text, "module \"m\" {\ngraph @main(%%c: bool[], %%x: f32[4]) {\n%s\noutput %%y\n"
                          "}\n%s}\n", cases[i].graph, bodies);
     wk_status s = wk_module_parse(text.s, "case", &m);
@@ -101,16 +100,17 @@ static void owners(void **state) {
       t[k] = (picky){{k ? &plain : &claiming, NULL, true}, cases[i].supports[k], cases[i].claims};
     wk_instance *const list[] = {&t[0].base, &t[1].base, &t[2].base};
     const wk_targets all = {.list = list, .n = 3, .has_host = cases[i].has_host};
-    const wk_node *n = &m->main->nodes.data[m->main->nodes.n - 1];
-    uint32_t owner = wk_targets_owner(&all, m->main, n, a);
+    wk_node_id last = (wk_node_id)m->main->nodes.n - 1;
+    wk_owners *o = wk_owners_new(&all);
+    uint32_t owner = wk_owners_first(o, m->main, last);
     if (owner != cases[i].owner) differ++, print_message("%zu: owner %u\n", i, (unsigned)owner);
     for (uint32_t k = 0; k < 3; k++) {
       const char *why = "";
-      bool takes = wk_targets_takes(&all, k, m->main, n, a, &why);
+      bool takes = wk_owners_takes(o, k, m->main, last, &why);
       if (takes != !cases[i].why[k] || (!takes && strcmp(why, cases[i].why[k])))
         differ++, print_message("%zu, %u: %d, %s\n", i, (unsigned)k, takes, why);
     }
-    wk_arena_free(a);
+    wk_owners_free(o);
     wk_str_free(&text);
     wk_module_free(m);
   }
@@ -122,16 +122,16 @@ static void no_reason(void **state) {
   (void)state;
   static const wk_target silent = {.name = "s", .supports = silent_supports, .wish = plain_wish};
   wk_module *m = NULL;
-  wk_arena *a = wk_arena_new();
   assert_null(wk_module_parse("module \"m\" {\ngraph @main(%x: f32[4]) {\n"
                               "%y = cum_sum(%x) {axis=0}\noutput %y\n}\n}\n", "case", &m));
   picky t = {{&silent, NULL, true}, " map ", ""};
   wk_instance *const list[] = {&t.base};
   const wk_targets all = {.list = list, .n = 1};
+  wk_owners *o = wk_owners_new(&all);
   const char *why = "";
-  assert_false(wk_targets_takes(&all, 0, m->main, &m->main->nodes.data[0], a, &why));
+  assert_false(wk_owners_takes(o, 0, m->main, 0, &why));
   assert_string_equal(why, "no reason given");
-  wk_arena_free(a);
+  wk_owners_free(o);
   wk_module_free(m);
 }
 
@@ -139,7 +139,6 @@ static void no_reason(void **state) {
 static void not_asked(void **state) {
   (void)state;
   static const wk_target willing = {.name = "w", .supports = silent_supports, .wish = plain_wish};
-  wk_arena *a = wk_arena_new();
   wk_module *m = NULL;
   assert_null(wk_module_parse("module \"m\" {\ngraph @main(%x: f32[4]) {\n"
                               "%y = relu(%x) \"one.a\"\n%z = relu(%y) \"two\"\noutput %z\n}\n}\n",
@@ -149,10 +148,11 @@ static void not_asked(void **state) {
   wk_instance *const list[] = {&t[0].base, &t[1].base, &t[2].base};
   const wk_target_pin pins[] = {{"*", 0}, {"one.*", 1}};
   wk_targets all = {.list = list, .n = 3, .pins = pins, .n_pins = 2};
+  wk_owners *o = wk_owners_new(&all);
   const char *why = "";
   assert_int_equal(wk_targets_pinned(&all, &m->main->nodes.data[0]), 1);
   assert_int_equal(wk_targets_pinned(&all, &m->main->nodes.data[1]), 0);
-  assert_false(wk_targets_takes(&all, 0, m->main, &m->main->nodes.data[0], a, &why));
+  assert_false(wk_owners_takes(o, 0, m->main, 0, &why));
   assert_string_equal(why, "--place has it on w:b");
   assert_string_equal(wk_targets_name(&all, 0).s, "w:a");
   assert_string_equal(wk_targets_name(&all, 2).s, "w:b#2");
@@ -160,14 +160,62 @@ static void not_asked(void **state) {
   wk_type f32 = wk_type_make(WK_F32, 0, NULL);
   static const float zero;
   wk_graph_variable(m->main, "v", &f32, &zero, false);
-  assert_false(wk_targets_takes(&all, 0, m->main, &m->main->nodes.data[0], a, &why));
+  wk_owners_forget(o);
+  assert_false(wk_owners_takes(o, 0, m->main, 0, &why));
   assert_string_equal(why, "the model has variables, which are the host's");
-  wk_arena_free(a);
+  wk_owners_free(o);
+  wk_module_free(m);
+}
+
+/* A target is asked once about a node until a graph is another one; fusion adds nodes meanwhile. */
+static int questions;
+
+static bool counting_supports(const wk_instance *t, const wk_graph *g, const wk_node *n,
+                              wk_arena *a, const char **reason) {
+  (void)t, (void)g;
+  questions++;
+  *reason = wk_arena_printf(a, "question %d", questions);
+  return n->op == WK_OP_RELU;
+}
+
+static void asked_once(void **state) {
+  (void)state;
+  static const wk_target counting = {.name = "c", .supports = counting_supports,
+                                     .claims = picky_claims, .wish = plain_wish};
+  wk_module *m = NULL;
+  assert_null(wk_module_parse("module \"m\" {\ngraph @main(%x: f32[4]) {\n%y = relu(%x)\n"
+                              "%z = exp(%y)\noutput %z\n}\n}\n", "case", &m));
+  picky t = {{&counting, NULL, true}, "", " relu exp "};
+  wk_instance *const list[] = {&t.base};
+  const wk_targets all = {.list = list, .n = 1};
+  wk_owners *o = wk_owners_new(&all);
+  const wk_graph *g = m->main;
+  const char *why = "";
+  questions = 0;
+  for (int round = 0; round < 3; round++) {
+    assert_int_equal(wk_owners_first(o, g, 0), 0);
+    assert_false(wk_owners_takes(o, 0, g, 1, &why));
+    assert_string_equal(why, "question 2");
+  }
+  for (int k = 0; k < 50; k++) {
+    wk_value_id in = g->outputs.data[0], out;
+    wk_node_desc d = {.op = WK_OP_EXP, .name = "more", .in = &in, .n_in = 1, .n_out = 1};
+    assert_null(wk_graph_add(m->main, &d, &out));
+    assert_int_equal(wk_owners_first(o, g, (wk_node_id)g->nodes.n - 1), 1);
+  }
+  assert_int_equal(questions, 52);
+  assert_false(wk_owners_takes(o, 0, g, 1, &why));
+  assert_string_equal(why, "question 2");
+  wk_owners_forget(o);
+  assert_int_equal(wk_owners_first(o, g, 1), 1);
+  assert_int_equal(questions, 53);
+  wk_owners_free(o);
   wk_module_free(m);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(owners), cmocka_unit_test(no_reason),
+                                     cmocka_unit_test(asked_once),
                                      cmocka_unit_test(not_asked)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of who has a node. */
+#include "compiler/target/owners.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* An operator that stayed whole because some target claimed it; lowering expands it for others. */
+static bool is_whole(const wk_node *n) {
+  return wk_op_get(n->op)->kind == WK_KIND_GRAPH && wk_op_get(n->op)->cls != WK_CLASS_MOVEMENT &&
+         n->op != WK_OP_IDENTITY;
+}
+
+/* Instructions have no predicates. */
+static bool loses_predicate(const wk_target *t, const wk_node *n) {
+  return n->predicate != WK_NONE && !(t->takes_graph && t->keeps_predicates);
+}
+
+/* A whole operator is for those that claim it, and for the host, which has code for what it is
+ * expanded into. */
+static bool supports_one(const wk_targets *all, uint32_t target, const wk_graph *g,
+                         const wk_node *n, wk_arena *a, const char **reason) {
+  const wk_instance *t = all->list[target];
+  if (loses_predicate(t->target, n)) {
+    *reason = wk_arena_printf(a, "its predicate %%%s would be lost", wk_val(g, n->predicate)->name);
+    return false;
+  }
+  if (!is_whole(n) || (t->target->claims && t->target->claims(t, g, n)))
+    return t->target->supports(t, g, n, a, reason);
+  *reason = "another target claims it, this one does not";
+  return target + 1 == all->n && all->has_host;
+}
+
+/* Why a target is not asked; NULL: it is. A model with variables is the host's as a whole: rows of
+ * the plan say nothing of when a variable is read and changed. */
+static const char *not_asked(const wk_targets *all, uint32_t target, const wk_graph *g,
+                             const wk_node *n, wk_arena *a) {
+  const wk_graph *model = g->module->main;
+  bool is_host = all->has_host && target + 1 == all->n;
+  uint32_t pinned = wk_targets_pinned(all, n);
+  if (pinned != WK_NONE && pinned != target)
+    return wk_arena_printf(a, "--place has it on %s", wk_targets_name(all, pinned).s);
+  bool has_variables = wk_graph_plain_inputs(model) < model->inputs.n;
+  return has_variables && !is_host ? "the model has variables, which are the host's" : NULL;
+}
+
+/* Bodies see nothing of each other, so a work list does. NULL: it takes it. */
+static const char *refusal(const wk_targets *all, uint32_t target, const wk_graph *g,
+                           const wk_node *n, wk_arena *a) {
+  typedef struct {
+    const wk_graph *g;
+    const wk_node *n;
+  } item;
+  const char *why = not_asked(all, target, g, n, a);
+  if (why) return why;
+  WK_VEC(item) todo = {0};
+  wk_vec_push(&todo, ((item){g, n}));
+  for (size_t at = 0; at < todo.n && !why; at++) {
+    item x = todo.data[at];
+    const char *reason = "no reason given";
+    if (!supports_one(all, target, x.g, x.n, a, &reason))
+      why = at ? wk_arena_printf(a, "in its body: %s: %s", wk_op_get(x.n->op)->name, reason)
+               : reason;
+    for (uint32_t b = 0; b < x.n->n_bodies && !why; b++)
+      for (size_t k = 0; k < x.n->bodies[b]->nodes.n; k++)
+        wk_vec_push(&todo, ((item){x.n->bodies[b], &x.n->bodies[b]->nodes.data[k]}));
+  }
+  wk_vec_free(&todo);
+  return why;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* Of one target about one node. */
+typedef struct {
+  bool is_asked;
+  const char *refusal; /* NULL: it takes it */
+} answer;
+
+/* Of one graph: for each node, an answer of each target. */
+typedef struct {
+  const wk_graph *g;
+  size_t n; /* nodes that have a row */
+  answer *answers;
+} page;
+
+struct wk_owners {
+  const wk_targets *all;
+  wk_arena *arena; /* of reasons and answers */
+  WK_VEC(page) pages;
+};
+
+wk_owners *wk_owners_new(const wk_targets *all) {
+  wk_owners *o = wk_xcalloc(1, sizeof *o);
+  o->all = all;
+  o->arena = wk_arena_new();
+  return o;
+}
+
+void wk_owners_free(wk_owners *o) {
+  if (!o) return;
+  wk_vec_free(&o->pages);
+  wk_arena_free(o->arena);
+  free(o);
+}
+
+const wk_targets *wk_owners_targets(const wk_owners *o) { return o->all; }
+
+void wk_owners_forget(wk_owners *o) {
+  o->pages.n = 0;
+  wk_arena_reset(o->arena);
+}
+
+static page *page_of(wk_owners *o, const wk_graph *g) {
+  for (size_t i = o->pages.n; i-- > 0;)
+    if (o->pages.data[i].g == g) return &o->pages.data[i];
+  wk_vec_push(&o->pages, ((page){.g = g}));
+  return &o->pages.data[o->pages.n - 1];
+}
+
+/* A graph grows while fusion works on it. */
+static answer *row_of(wk_owners *o, const wk_graph *g, wk_node_id node) {
+  page *p = page_of(o, g);
+  if (node >= p->n) {
+    size_t n = g->nodes.n > 2 * p->n ? g->nodes.n : 2 * p->n;
+    answer *more = wk_arena_alloc(o->arena, n * o->all->n * sizeof *more);
+    if (p->n) memcpy(more, p->answers, p->n * o->all->n * sizeof *more);
+    p->answers = more;
+    p->n = n;
+  }
+  return &p->answers[node * o->all->n];
+}
+
+bool wk_owners_takes(wk_owners *o, uint32_t target, const wk_graph *g, wk_node_id node,
+                     const char **reason) {
+  answer *a = &row_of(o, g, node)[target];
+  if (!a->is_asked) *a = (answer){true, refusal(o->all, target, g, wk_nod(g, node), o->arena)};
+  if (a->refusal) *reason = a->refusal;
+  return !a->refusal;
+}
+
+uint32_t wk_owners_first(wk_owners *o, const wk_graph *g, wk_node_id node) {
+  const char *ignored;
+  uint32_t t = 0;
+  while (t < o->all->n && !wk_owners_takes(o, t, g, node, &ignored)) t++;
+  return t;
+}
