@@ -23,10 +23,8 @@ static void print_literal(wk_str *b, const wk_expr_node *x) {
   if (!wk_dtype_is_float(x->dtype)) {
     if (x->dtype == WK_U64) wk_str_printf(b, "%llu", (unsigned long long)x->imm.i);
     else wk_str_printf(b, "%lld", (long long)x->imm.i);
-  } else if (x->dtype == WK_F64) {
-    wk_str_f64(b, x->imm.f);
   } else {
-    wk_str_f32(b, (float)x->imm.f);
+    wk_print_float(b, x->dtype, x->imm.f);
   }
   wk_str_add(b, wk_dtype_name(x->dtype));
 }

@@ -130,6 +130,12 @@ wk_status wk_type_check(const wk_type *t) {
   return t->quant ? check_quant(t) : NULL;
 }
 
+/* f8e8m0fnu rounds up, so that the digits of f32 are too few for it. */
+void wk_print_float(wk_str *b, wk_dtype t, double v) {
+  if (t == WK_F64 || t == WK_F8E8M0FNU) wk_str_f64(b, v);
+  else wk_str_f32(b, (float)v);
+}
+
 static void print_dims(wk_str *b, const wk_type *t) {
   wk_str_add(b, "[");
   for (int i = 0; i < t->rank; i++)

@@ -79,6 +79,8 @@ void wk_type_strides(const wk_type *t, int64_t strides[WK_MAX_RANK]);
 wk_status wk_type_check(const wk_type *t) WK_MUST_CHECK;
 /* numpy broadcasting of a and b into out (dtype of a); WK_INPUT when they do not fit. */
 wk_status wk_type_broadcast(const wk_type *a, const wk_type *b, wk_type *out) WK_MUST_CHECK;
+/* A number of a type of floats, such that it reads back as the same. */
+void wk_print_float(wk_str *b, wk_dtype t, double v);
 /* Text: f32[1,3,224,224]; i8<0.5,3>[4]; per channel i8<axis=0,{0.5,0.25},{0,0}>[2,3];
  * scalar f32[]. */
 void wk_type_print(wk_str *b, const wk_type *t);

@@ -14,8 +14,7 @@ enum { MAX_LISTED = 16 };
 /* ---- printing ------------------------------------------------------------------------------ */
 
 static void print_element(wk_str *b, const void *data, wk_dtype t, int64_t i) {
-  if (t == WK_F64) wk_str_f64(b, wk_load_f64(data, t, i));
-  else if (wk_dtype_is_float(t)) wk_str_f32(b, (float)wk_load_f64(data, t, i));
+  if (wk_dtype_is_float(t)) wk_print_float(b, t, wk_load_f64(data, t, i));
   else if (t == WK_U64)
     wk_str_printf(b, "%llu", (unsigned long long)((const uint64_t *)data)[i]);
   else wk_str_printf(b, "%lld", (long long)wk_load_i64(data, t, i));
