@@ -51,11 +51,10 @@ typedef struct {
   size_t n;
 } opening;
 
-/* A target may be there for several machines, and several times for one if it says what computing
- * there costs: else the first would have all. */
+/* A target may be there for several machines, and several times for one if it says so. */
 static wk_status check_new(const opening *o, const wk_instance *x) {
   for (size_t i = 0; o->list[i] != x; i++)
-    if (o->list[i]->target == x->target && !x->target->cost_of &&
+    if (o->list[i]->target == x->target && !x->target->has_copies &&
         (!x->spec || !o->list[i]->spec || !strcmp(o->list[i]->spec, x->spec)))
       return wk_error(WK_USAGE, "--target: %s%s%s stands there twice", x->target->name,
                       x->spec ? ":" : "", x->spec ? x->spec : "");

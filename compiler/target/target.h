@@ -138,6 +138,7 @@ struct wk_target {
   bool keeps_products; /* whoever asks for it wants to see it work: a part that multiplies stays,
                           though the host be faster, and where none does so all stay. A part beside
                           it pays for its edges, and costs decide between machines of the kind */
+  bool has_copies;    /* there may be several machines of one spec; with cost_of */
   bool places_itself; /* compile gets programs without offsets and calls the planner */
   bool wants_integers; /* it multiplies integers alone: of float models commands say what to do */
   bool takes_graph;   /* compile works on the parts' graphs, with operators that it claimed whole;

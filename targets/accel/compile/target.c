@@ -177,6 +177,7 @@ const wk_target wk_target_accel = {
     .wants_integers = true,
     .cost_of = cost_of,
     .keeps_products = true,
+    .has_copies = true,
     .open = open_accel,
     .close = close_accel,
     .adapt = wk_accel_adapt,
