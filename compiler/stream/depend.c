@@ -32,7 +32,8 @@ typedef struct {
   wk_sched_steps *steps;
   tracked *buffers;
   WK_VEC(reading) reads; /* of all buffers */
-  uint32_t **rows; /* of tensors: stores, one more than the ordinal of the last */
+  uint32_t **rows; /* of tensors, of each plane or of all: stores, one more than the ordinal of the
+                      last */
   uint32_t ended[WK_SCHED_QUEUES][WK_SCHED_SLOTS]; /* the same of whoever ended a slot's use */
   unsigned serial;
 } depending;
@@ -183,11 +184,19 @@ static void depend_memory(depending *d, wk_sched_step *s) {
   const wk_sched_tensor *t = &d->net->tensors[s->tensor];
   bool stores = wk_sched_in(q->stores, s->queue);
   uint32_t **rows = &d->rows[s->tensor];
-  if (!*rows) *rows = wk_xcalloc((size_t)t->rows, sizeof **rows);
-  for (int64_t r = s->mem_rows[0]; r < s->mem_rows[1]; r++) {
-    if (stores) (*rows)[r] = s->ordinal + 1;
-    else need(s, d->net->machine->store_queue, (*rows)[r]);
+  int64_t plane = t->rows * t->row, planes[2] = {0, 1};
+  if (d->steps->by_planes) {
+    planes[0] = s->mem_at / plane;
+    planes[1] = (s->mem_at + (s->mem_runs - 1) * s->mem_stride + s->mem_run - 1) / plane + 1;
   }
+  size_t n = (size_t)((d->steps->by_planes ? t->planes : 1) * t->rows);
+  if (!*rows) *rows = wk_xcalloc(n, sizeof **rows);
+  for (int64_t p = planes[0]; p < planes[1]; p++)
+    for (int64_t r = s->mem_rows[0]; r < s->mem_rows[1]; r++) {
+      uint32_t *x = &(*rows)[p * t->rows + r];
+      if (stores) *x = s->ordinal + 1;
+      else need(s, d->net->machine->store_queue, *x);
+    }
 }
 
 void wk_sched_depend(const wk_sched_net *net, wk_sched_prefetch mode, unsigned without,

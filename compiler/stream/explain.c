@@ -45,7 +45,8 @@ static bool is_chosen(const explaining *e, const wk_sched_group *g) {
   for (size_t i = 0; i < e->plan->groups.n; i++) {
     const wk_sched_group *y = &e->plan->groups.data[i];
     if (y->first == g->first && y->last == g->last && y->strips == g->strips &&
-        y->keeps == g->keeps)
+        y->keeps == g->keeps && y->rounds == g->rounds &&
+        y->staggers == g->staggers)
       return true;
   }
   return false;
@@ -71,8 +72,11 @@ static const char *limit_of(const explaining *e, const wk_sched_candidate *c, in
 static void print_candidate(const explaining *e, const wk_sched_candidate *c) {
   const wk_sched_group *g = &c->group;
   int64_t busy = 0;
-  wk_str_printf(e->out, "%c %4d %4d %6d  %-9s", is_chosen(e, g) ? '*' : ' ', g->first, g->last,
-                g->strips, g->strips == 1 ? "once" : g->keeps ? "kept" : "per strip");
+  char strips[32];
+  snprintf(strips, sizeof strips, g->rounds > 1 ? "%dx%d" : "%d", g->strips, g->rounds);
+  bool once = g->strips == 1 && g->rounds == 1;
+  wk_str_printf(e->out, "%c %4d %4d %6s  %-9s", is_chosen(e, g) ? '*' : ' ', g->first, g->last,
+                strips, once ? "once" : g->keeps ? "kept" : "per strip");
   if (!c->fits) {
     wk_str_add(e->out, "  does not fit into the scratchpad\n");
     return;

@@ -12,6 +12,8 @@
   X(CROSS_LAYER, "cross-layer") /* loads for a group before the one before it has ended */ \
   X(RESIDENCY, "residency")     /* tensors that stay from group to group */                \
   X(FUSION, "fusion")           /* groups of several operators */                          \
+  X(STAGGER, "stagger")         /* stages of a group that overlap in time */               \
+  X(STACKS, "stacks")           /* some stacks after the others: of a batch, heads */      \
   X(LOCAL_SEARCH, "local-search")
 
 enum {

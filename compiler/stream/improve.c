@@ -10,6 +10,7 @@
 typedef struct {
   wk_sched_searching *x;
   wk_rng random;
+  bool has_stages, has_stacks; /* that the plan may do beside, or after others */
 } improving;
 
 static size_t random_group(improving *y, size_t n) {
@@ -30,14 +31,35 @@ static bool change_strips(improving *y) {
   int64_t by = 1 + g->strips / 4, before = g->strips;
   int64_t to = before + wk_rng_range(&y->random, -by, by);
   g->strips = fitting_strips(y, g, to);
-  if (g->strips == 1) g->keeps = false;
+  if (g->strips == 1 && g->rounds == 1) g->keeps = false;
   return g->strips != before;
+}
+
+/* Of a group by itself more rounds, or fewer; of others whether they go together. */
+static bool change_rounds(improving *y) {
+  wk_sched_plan *p = &y->x->plan;
+  size_t i = random_group(y, p->groups.n);
+  wk_sched_group *g = &p->groups.data[i];
+  bool leads = i + 1 < p->groups.n && g[1].follows;
+  if (g->follows || (i && g->rounds > 1 && wk_rng_range(&y->random, 0, 1))) {
+    g->follows = !g->follows;
+    return true;
+  }
+  int before = g->rounds, most = wk_sched_most_rounds(y->x, g->first, g->last);
+  if (leads || most == 1) return false;
+  g->rounds = wk_rng_range(&y->random, 0, 1) ? before * 2 : before / 2;
+  if (wk_rng_range(&y->random, 0, 3) == 0) g->rounds = before == most ? 1 : most;
+  if (g->rounds < 1) g->rounds = 1;
+  if (g->rounds > most) g->rounds = most;
+  g->is_brief = true;
+  if (g->strips == 1 && g->rounds == 1) g->keeps = false;
+  return g->rounds != before;
 }
 
 static bool change_keeps(improving *y) {
   wk_sched_group *g = group(y, random_group(y, y->x->plan.groups.n));
   g->keeps = !g->keeps;
-  return g->strips > 1;
+  return g->strips > 1 || g->rounds > 1;
 }
 
 static bool change_begin(improving *y) {
@@ -54,6 +76,7 @@ static bool cut(improving *y) {
   a.last = (int)wk_rng_range(&y->random, a.first, a.last - 1);
   b.first = a.last + 1;
   b.alone = false;
+  b.follows = a.rounds > 1;
   if (!wk_sched_is_group(y->x, a.first, a.last) || !wk_sched_is_group(y->x, b.first, b.last))
     return false;
   wk_vec_push(&p->groups, b);
@@ -72,7 +95,8 @@ static bool join(improving *y) {
   if (!wk_sched_is_group(y->x, a->first, b->last)) return false;
   a->last = b->last;
   if (b->strips > a->strips) a->strips = b->strips;
-  a->keeps = a->strips > 1 && (a->keeps || b->keeps);
+  if (b->rounds > a->rounds) a->rounds = b->rounds;
+  a->keeps = (a->strips > 1 || a->rounds > 1) && (a->keeps || b->keeps);
   p->groups.n--;
   memmove(b, b + 1, (p->groups.n - 1 - i) * sizeof *b);
   return true;
@@ -115,19 +139,36 @@ static bool change_lasting(improving *y) {
   return p->lasting != before;
 }
 
-enum { MOVES = 32 };
+static bool change_stagger(improving *y) {
+  wk_sched_group *g = group(y, random_group(y, y->x->plan.groups.n));
+  g->staggers = !g->staggers && wk_sched_may_stagger(y->x, g);
+  return true;
+}
 
-/* How often of MOVES times each is tried. */
+/* How often each is tried, of all that make sense. */
 static const struct {
   bool (*make)(improving *y);
   int weight;
-} moves[] = {{change_strips, 9}, {change_keeps, 2}, {change_begin, 4}, {cut, 3}, {join, 3},
-             {shift, 4}, {change_resident, 5}, {change_loads, 1}, {change_lasting, 1}};
+  bool of_stages, of_stacks; /* only where there are some */
+} moves[] = {{change_strips, 9, false, false},   {change_keeps, 2, false, false},
+             {change_begin, 4, false, false},    {cut, 3, false, false},
+             {join, 3, false, false},            {shift, 4, false, false},
+             {change_resident, 5, false, false}, {change_loads, 1, false, false},
+             {change_lasting, 1, false, false},  {change_stagger, 2, true, false},
+             {change_rounds, 5, false, true}};
+
+static int weight_of(const improving *y, size_t move) {
+  bool is_left_out = (moves[move].of_stages && !y->has_stages) ||
+                     (moves[move].of_stacks && !y->has_stacks);
+  return is_left_out ? 0 : moves[move].weight;
+}
 
 static bool make_move(improving *y) {
-  int64_t draw = wk_rng_range(&y->random, 0, MOVES - 1);
+  int all = 0;
+  for (size_t i = 0; i < WK_COUNTOF(moves); i++) all += weight_of(y, i);
+  int64_t draw = wk_rng_range(&y->random, 0, all - 1);
   size_t i = 0;
-  for (; i + 1 < WK_COUNTOF(moves) && draw >= moves[i].weight; i++) draw -= moves[i].weight;
+  for (; draw >= weight_of(y, i); i++) draw -= weight_of(y, i);
   return moves[i].make(y);
 }
 
@@ -154,9 +195,23 @@ static void mend_residents(wk_sched_searching *x) {
   }
 }
 
+/* Groups of other operators may have fewer stacks, or none that can be apart. */
+static void mend_rounds(wk_sched_searching *x) {
+  wk_sched_group *g = x->plan.groups.data;
+  for (size_t i = 0; i < x->plan.groups.n; i++) {
+    int most = g[i].rounds > 1 ? wk_sched_most_rounds(x, g[i].first, g[i].last) : 1;
+    if (g[i].rounds > most) g[i].rounds = most;
+    if (g[i].strips == 1 && g[i].rounds == 1) g[i].keeps = false;
+    g[i].staggers = g[i].staggers && wk_sched_may_stagger(x, &g[i]);
+    g[i].follows = i && g[i].follows && wk_sched_can_follow(x, &x->plan, i);
+  }
+}
+
 static bool is_same(const wk_sched_group *a, const wk_sched_group *b) {
   return a->first == b->first && a->last == b->last && a->strips == b->strips &&
-         a->keeps == b->keeps && a->alone == b->alone;
+         a->rounds == b->rounds && a->follows == b->follows && a->staggers == b->staggers &&
+         a->keeps == b->keeps &&
+         a->alone == b->alone;
 }
 
 /* The groups that differ and their neighbours, by themselves: whether the whole may get faster. */
@@ -177,17 +232,29 @@ static bool is_promising(const wk_sched_searching *x, const wk_sched_plan *best)
   return b.fits && (!a.fits || b.cycles < a.cycles + a.cycles / 128);
 }
 
+/* All operators in one group would have stages. */
+static bool has_stages(const wk_sched_searching *x) {
+  const wk_sched_group all = {.last = (int)x->net->n_ops - 1};
+  return !wk_sched_leaves_out(x, WK_SCHED_STAGGER) && !wk_sched_leaves_out(x, WK_SCHED_FUSION) &&
+         wk_sched_stages(x->net, &all) > 1;
+}
+
 void wk_sched_improve(wk_sched_searching *x, int tries) {
-  improving y = {.x = x, .random = {1}};
-  wk_sched_plan best = {.resident = wk_xcalloc(x->net->n_tensors, sizeof(int))};
-  if (!tries || !x->plan.groups.n) {
-    free(best.resident);
-    return;
-  }
+  improving y = {.x = x, .random = {1},
+                 .has_stages = has_stages(x),
+                 .has_stacks = wk_sched_has_stacks(x->net) &&
+                               !wk_sched_leaves_out(x, WK_SCHED_STACKS)};
+  wk_sched_plan first = {0}, best = {0};
+  if (!tries || !x->plan.groups.n) return;
+  first.resident = wk_xcalloc(x->net->n_tensors, sizeof(int));
+  best.resident = wk_xcalloc(x->net->n_tensors, sizeof(int));
+  copy_plan(x->net, &x->plan, &first);
+  wk_sched_verdict before = wk_sched_judge_all(x);
   wk_sched_verdict least = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
   copy_plan(x->net, &x->plan, &best);
   for (int i = 0; i < tries; i++) {
     bool is_tried = make_move(&y);
+    if (is_tried) mend_rounds(x);
     if (is_tried) mend_residents(x);
     if (is_tried && is_promising(x, &best)) {
       wk_sched_verdict v = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
@@ -200,6 +267,10 @@ void wk_sched_improve(wk_sched_searching *x, int tries) {
     }
     copy_plan(x->net, &best, &x->plan);
   }
+  wk_sched_verdict now = wk_sched_judge_all(x); /* where some rounds stood for all */
+  if (before.fits && (!now.fits || now.cycles > before.cycles)) copy_plan(x->net, &first, &x->plan);
+  wk_vec_free(&first.groups);
   wk_vec_free(&best.groups);
+  free(first.resident);
   free(best.resident);
 }

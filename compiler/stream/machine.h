@@ -30,10 +30,11 @@ typedef struct {
                    first */
 } wk_sched_building;
 
-/* Rows [y0, y1) of an operator that are to be computed. */
+/* Rows [y0, y1) of an operator that are to be computed, of some of its stacks. */
 typedef struct {
   wk_sched_building *b;
   int op;
+  int64_t stacks[2]; /* [0, 1) where it has none */
   int64_t y0, y1;
   wk_sched_place out, in[WK_SCHED_OPERANDS]; /* in: buffer -1 where there is no operand */
   size_t piece, end; /* pieces [piece, end) */
@@ -116,8 +117,10 @@ struct wk_sched_machine {
    * to another: a strip needs what the one before has computed. */
   void (*carry)(wk_sched_building *b, uint32_t layer, int tensor, const int64_t planes[2],
                 int64_t r0, int64_t r1, const wk_sched_place *from, const wk_sched_place *to);
-  /* Loads rows [r0, r1) of an `is_shaped` tensor. NULL: there are none. */
-  wk_sched_place (*load)(wk_sched_building *b, int tensor, int64_t r0, int64_t r1);
+  /* Loads rows [r0, r1) of planes [planes[0], planes[1]) of an `is_shaped` tensor. NULL: there are
+   * none. */
+  wk_sched_place (*load)(wk_sched_building *b, int tensor, const int64_t planes[2], int64_t r0,
+                         int64_t r1);
   /* A command that marks the end of group `row`, for plans with marks. NULL: there are none. */
   void (*mark)(wk_sched_building *b, size_t row);
   /* The same net, tensors and operators with the same numbers, on a machine with so much

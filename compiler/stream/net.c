@@ -26,6 +26,12 @@ int wk_sched_add_op(wk_sched_net *net, const wk_sched_op *op) {
   return (int)net->n_ops++;
 }
 
+void wk_sched_planes_of(const wk_sched_op *op, const wk_sched_view *x, const int64_t stacks[2],
+                        int64_t planes[2]) {
+  planes[0] = x->planes[0] + stacks[0] * x->stack;
+  planes[1] = x->planes[1] - (wk_sched_stacks(op) - stacks[1]) * x->stack;
+}
+
 void wk_sched_rows_of(const wk_sched_tensor *t, const wk_sched_view *x, int64_t y0, int64_t y1,
                       int64_t rows[2]) {
   rows[0] = 0, rows[1] = t->rows;

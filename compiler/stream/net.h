@@ -29,6 +29,7 @@ typedef struct {
 typedef struct {
   int tensor; /* -1: none */
   int64_t planes[2];
+  int64_t stack; /* planes from one stack of the operator to the next; 0: all have the same ones */
   bool is_whole;
   int64_t rows, first, step;
   /* Of operands: rows [y0, y1) of the result need rows [y0 * stride - pad,
@@ -45,6 +46,7 @@ typedef struct {
   const char *name, *kind; /* for texts */
   uint32_t layer;          /* in the net's layers */
   wk_sched_view out, in[WK_SCHED_OPERANDS];
+  int queue;           /* of the engine that computes it, mostly */
   size_t pieces;       /* at least 1 */
   int consts;          /* tensor; -1: none */
   int64_t const_bytes;
@@ -52,7 +54,10 @@ typedef struct {
   bool by_pieces;      /* pieces are computed one after the other, with constants that come then;
                           otherwise all of them at once, with those of the first */
   bool loads_itself;   /* pieces are computed by what loads their constants in parts */
-  int64_t plane;       /* >= 0: piece i computes plane plane + i of the result, whole; -1: not so */
+  int64_t plane;       /* >= 0: piece i computes plane plane + i of the result, whole, of the first
+                          stack; -1: not so */
+  int64_t stacks;      /* computations of the same kind, of a batch or of heads, none of which needs
+                          what another one computes; they have the same constants. 0 is 1 */
   const void *own;     /* what the machine knows of it */
 } wk_sched_op;
 
@@ -73,6 +78,12 @@ int wk_sched_add_tensor(wk_sched_net *net, const wk_sched_tensor *t);
 /* The operator is a layer of its own, of its name. */
 int wk_sched_add_op(wk_sched_net *net, const wk_sched_op *op);
 
+static inline int64_t wk_sched_stacks(const wk_sched_op *op) {
+  return op->stacks > 1 ? op->stacks : 1;
+}
+/* Planes that stacks [stacks[0], stacks[1]) of an operator have in a view of its own. */
+void wk_sched_planes_of(const wk_sched_op *op, const wk_sched_view *x, const int64_t stacks[2],
+                        int64_t planes[2]);
 /* Rows of the tensor that rows [y0, y1) of the view are. */
 void wk_sched_rows_of(const wk_sched_tensor *t, const wk_sched_view *x, int64_t y0, int64_t y1,
                       int64_t rows[2]);

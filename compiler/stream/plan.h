@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * plan: what a schedule decides before commands exist. Operators are computed in their order, in
  * groups; a group goes through its tensors in strips of rows, each operator computing the rows that
- * the next ones need, so that what is made and used within a group never exists whole. Tensors may
- * stay in the scratchpad from one group to a later one. */
+ * the next ones need, so that what is made and used within a group never exists whole. Where
+ * operators have stacks, a group or several in a row may do some stacks after the others. Tensors
+ * may stay in the scratchpad from one group to a later one. */
 #ifndef WICK_STREAM_PLAN_H
 #define WICK_STREAM_PLAN_H
 
@@ -11,9 +12,17 @@
 typedef struct {
   int first, last; /* operators */
   int strips;
-  bool keeps; /* constants are loaded once, not for every strip */
+  bool keeps; /* constants are loaded once, not for every strip; nor, unless it goes together with
+                 other groups, for every round */
   bool alone; /* it begins when what groups before have in the scratchpad has gone, so that its own
                  buffers lie as if it were the first; but for what is resident */
+  int rounds;   /* the stacks of its operators are cut into that many parts, and the strips of one
+                   part come after those of the other; 0, 1: all at once */
+  bool follows; /* each round of it comes right behind that of the group before, which has as
+                   many */
+  bool staggers; /* its stages overlap: each of a strip comes behind the one before of the next
+                    strip, so that no engine waits for what another one computes meanwhile */
+  bool is_brief; /* its rounds are so short that none of them stands for others (limit) */
 } wk_sched_group;
 
 typedef struct {
@@ -22,11 +31,19 @@ typedef struct {
   int lasting;   /* steps: a buffer that is used for longer lies where those do that last */
   int64_t chunk; /* bytes of constants that are loaded in one go, about */
   bool marks;    /* a MARK behind every group */
+  int limit;     /* of every group so many rounds are built, 1 or 2, and the others are like the
+                    last of them; 0: all */
   int misfit;    /* no plan was found: the operator that no group with it has room for */
 } wk_sched_plan;
 
 void wk_sched_plan_free(wk_sched_plan *p);
 
+/* Groups [g, end) go round by round together. */
+size_t wk_sched_together(const wk_sched_plan *p, size_t g);
+/* Of a group's operators: a new one begins where they come back to an engine. */
+int wk_sched_stages(const wk_sched_net *net, const wk_sched_group *g);
+/* Stacks of the operator that a round of its group has. */
+void wk_sched_round(const wk_sched_op *op, int rounds, int round, int64_t stacks[2]);
 /* Steps of groups [g0, g1), added to empty ones. Tensors that come from before or go on after them
  * are in memory unless they are resident. */
 void wk_sched_build(const wk_sched_net *net, const wk_sched_plan *p, const wk_sched_use *uses,

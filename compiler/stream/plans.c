@@ -35,15 +35,16 @@ void wk_sched_put(wk_str *out, const int64_t *numbers, size_t n) {
 }
 
 static void put_view(wk_str *b, const wk_sched_view *x) {
-  WK_SCHED_PUT(b, x->tensor, x->planes[0], x->planes[1], x->is_whole, x->rows, x->first, x->step,
-               x->has_window, x->stride, x->pad, x->span);
+  WK_SCHED_PUT(b, x->tensor, x->planes[0], x->planes[1], x->stack, x->is_whole, x->rows, x->first,
+               x->step, x->has_window, x->stride, x->pad, x->span);
 }
 
 static void put_op(wk_str *b, const wk_sched_op *op) {
   put_view(b, &op->out);
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) put_view(b, &op->in[k]);
   WK_SCHED_PUT(b, (int64_t)op->pieces, op->consts, op->const_bytes, op->one_const, op->by_pieces,
-               op->loads_itself, op->plane);
+               op->loads_itself, op->plane, wk_sched_stacks(op),
+               op->queue);
 }
 
 static void put_net(wk_str *b, const wk_sched_net *net, const wk_sched_options *o) {

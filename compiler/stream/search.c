@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The search for a plan: which operators make a group, in how many strips, and what stays in the
  * scratchpad; judged by the schedule model. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,12 +47,75 @@ bool wk_sched_is_group(const searching *x, int first, int last) {
   return true;
 }
 
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+bool wk_sched_has_stacks(const wk_sched_net *net) {
+  for (size_t i = 0; i < net->n_ops; i++)
+    if (wk_sched_stacks(&net->ops[i]) > 1) return true;
+  return false;
+}
+
+/* Planes that operators [first, last] write, or read, of a tensor in a round. */
+static bool planes_in(const searching *x, int first, int last, int tensor, bool reads, int rounds,
+                      int round, int64_t planes[2]) {
+  planes[0] = INT64_MAX, planes[1] = 0;
+  for (int i = first; i <= last; i++) {
+    const wk_sched_op *op = &x->net->ops[i];
+    int64_t stacks[2], own[2];
+    wk_sched_round(op, rounds, round, stacks);
+    for (int k = reads ? 0 : -1; k < (reads ? WK_SCHED_OPERANDS : 0); k++) {
+      const wk_sched_view *v = k < 0 ? &op->out : &op->in[k];
+      if (v->tensor != tensor) continue;
+      wk_sched_planes_of(op, v, stacks, own);
+      if (own[0] < planes[0]) planes[0] = own[0];
+      if (own[1] > planes[1]) planes[1] = own[1];
+    }
+  }
+  return planes[1] > 0;
+}
+
+/* What is read of what the operators make is made in the same round, and nothing twice. Rounds are
+ * alike, so the first and the last tell. */
+static bool are_rounds_apart(const searching *x, int first, int last, int rounds) {
+  for (int i = first; i <= last; i++) {
+    int t = x->net->ops[i].out.tensor;
+    for (int k = 0; k < 2; k++) {
+      int64_t made[2], read[2], next[2];
+      int round = k ? rounds - 1 : 0, other = k ? rounds - 2 : 1;
+      planes_in(x, first, last, t, false, rounds, round, made);
+      planes_in(x, first, last, t, false, rounds, other, next);
+      if (overlap(made, next)) return false;
+      if (planes_in(x, first, last, t, true, rounds, round, read) &&
+          (read[0] < made[0] || read[1] > made[1]))
+        return false;
+    }
+  }
+  return true;
+}
+
+int wk_sched_most_rounds(const searching *x, int first, int last) {
+  int64_t stacks = wk_sched_stacks(&x->net->ops[first]);
+  for (int i = first + 1; i <= last; i++)
+    if (wk_sched_stacks(&x->net->ops[i]) != stacks) return 1;
+  return stacks > 1 && are_rounds_apart(x, first, last, (int)stacks) ? (int)stacks : 1;
+}
+
+bool wk_sched_can_follow(const searching *x, const wk_sched_plan *p, size_t g) {
+  const wk_sched_group *y = &p->groups.data[g];
+  size_t first = g - 1;
+  if (y->rounds == 1 || y->rounds != y[-1].rounds) return false;
+  while (first && p->groups.data[first].follows) first--;
+  for (int i = p->groups.data[first].first; i <= y->last; i++)
+    if (wk_sched_stacks(&x->net->ops[i]) % y->rounds) return false;
+  return are_rounds_apart(x, p->groups.data[first].first, y->last, y->rounds);
+}
+
 /* ---- what it costs --------------------------------------------------------------------------- */
 
-/* Cycles of a queue's own work. */
-static int64_t busy(const wk_sched_steps *s, const wk_sched_times *t, int queue) {
+/* Cycles of a queue's own work in the first n steps. */
+static int64_t busy(const wk_sched_steps *s, const wk_sched_times *t, int queue, size_t n) {
   int64_t sum = 0, last = 0;
-  for (size_t i = 0; i < s->list.n; i++) {
+  for (size_t i = 0; i < n; i++) {
     if (s->list.data[i].queue != queue) continue;
     int64_t from = t->start[i] > last ? t->start[i] : last;
     if (t->retire[i] > from) sum += t->retire[i] - from, last = t->retire[i];
@@ -84,6 +148,32 @@ static double cost_of(const searching *x, const verdict *v, int guess) {
 
 static int guesses(const searching *x) { return modes[x->o->prefetch].guesses; }
 
+/* When the first n steps have retired. */
+static int64_t end_of(const wk_sched_times *t, size_t n) {
+  int64_t end = 0;
+  for (size_t i = 0; i < n; i++)
+    if (t->retire[i] > end) end = t->retire[i];
+  return end;
+}
+
+/* Rounds that were not built. */
+static void add_rounds(const wk_sched_steps *s, const wk_sched_times *t, verdict *v) {
+  for (size_t i = 0; i < s->rounds.n; i++) {
+    const wk_sched_round_steps *r = &s->rounds.data[i];
+    v->cycles += r->more * (end_of(t, r->end[1]) - end_of(t, r->end[0]));
+    v->bytes += r->more * (r->bytes[1] - r->bytes[0]);
+  }
+}
+
+static double busy_of(const wk_sched_steps *s, const wk_sched_times *t, int queue) {
+  int64_t all = busy(s, t, queue, s->list.n);
+  for (size_t i = 0; i < s->rounds.n; i++) {
+    const wk_sched_round_steps *r = &s->rounds.data[i];
+    all += r->more * (busy(s, t, queue, r->end[1]) - busy(s, t, queue, r->end[0]));
+  }
+  return (double)all;
+}
+
 verdict wk_sched_judge(const searching *x, const wk_sched_plan *p, size_t g0, size_t g1) {
   wk_sched_steps *s = x->steps;
   wk_sched_times t;
@@ -97,10 +187,11 @@ verdict wk_sched_judge(const searching *x, const wk_sched_plan *p, size_t g0, si
   v.bytes = s->loaded + s->stored;
   if (v.fits) {
     const wk_sched_machine *m = x->net->machine;
+    add_rounds(s, &t, &v);
     v.most = v.bus = (double)v.bytes * (double)m->bytes_den / (double)m->bytes_num;
     for (int q = 0; q < m->queues.n; q++) {
       if (!wk_sched_in(m->queues.computes, q)) continue;
-      v.busy[q] = (double)busy(s, &t, q);
+      v.busy[q] = busy_of(s, &t, q);
       if (v.busy[q] > v.most) v.most = v.busy[q];
     }
     v.cost = cost_of(x, &v, 0);
@@ -121,6 +212,11 @@ static void record(const searching *x, const wk_sched_group *g, const verdict *v
                           .bus = (int64_t)v->bus, .most = v->most, .cost = v->cost};
   for (int q = 0; q < WK_SCHED_QUEUES; q++) c.busy[q] = (int64_t)v->busy[q];
   if (x->o->explain) wk_vec_push(&x->o->explain->list, c);
+}
+
+bool wk_sched_may_stagger(const searching *x, const wk_sched_group *g) {
+  return (g->strips > 1 || g->rounds > 1) && !wk_sched_leaves_out(x, WK_SCHED_STAGGER) &&
+         wk_sched_stages(x->net, g) > 1;
 }
 
 int wk_sched_most_strips(const searching *x, int first, int last) {
@@ -146,27 +242,69 @@ typedef struct {
   wk_sched_group group;
 } way;
 
-/* The best ways to compute operators [first, last] as one group, for each guess. False: no such
- * group fits. */
-static bool best_group(const searching *x, int first, int last, way best[GUESSES]) {
-  bool fits = false;
-  int most = wk_sched_most_strips(x, first, last), worse = 0, next;
+/* Cycles of a round that begins before the one before it has got far. */
+enum { SHORT_ROUND = 4096 };
+
+/* The group's cost by the first guess; infinite where it does not fit. */
+static double try_group(const searching *x, wk_sched_group *g, bool *fits, way best[GUESSES]) {
+  g->is_brief = false;
+  verdict v = judge_group(x, g);
+  g->is_brief = v.fits && v.cycles < (int64_t)SHORT_ROUND * g->rounds;
+  if (g->is_brief && x->plan.limit > 1 && g->rounds > 2) v = judge_group(x, g);
+  record(x, g, &v);
+  if (!v.fits) return INFINITY;
+  for (int k = 0; k < guesses(x); k++)
+    if (!*fits || cost_of(x, &v, k) < best[k].cost) best[k] = (way){cost_of(x, &v, k), *g};
+  *fits = true;
+  return v.cost;
+}
+
+static void try_strips(const searching *x, int first, int last, int rounds, bool *fits,
+                       way best[GUESSES]) {
+  int most = wk_sched_most_strips(x, first, last), worse = 0, next, strips = 0;
   int step = efforts[x->o->effort].step;
+  double least = INFINITY; /* with these rounds, in so many strips */
   for (int s = 1; s <= most && worse < efforts[x->o->effort].worse; s = next) {
     next = next_strips(s, step);
     if (next > most && s < most) next = most;
-    for (int keeps = s > 1; keeps >= 0; keeps--) {
-      wk_sched_group g = {first, last, s, keeps, false};
-      verdict v = judge_group(x, &g);
-      record(x, &g, &v);
-      if (!v.fits) continue;
-      if (fits && keeps && v.cost >= best[0].cost) worse++;
-      for (int k = 0; k < guesses(x); k++)
-        if (!fits || cost_of(x, &v, k) < best[k].cost) best[k] = (way){cost_of(x, &v, k), g};
-      fits = true;
+    for (int keeps = s > 1 || (rounds > 1 && x->plan.limit != 1); keeps >= 0; keeps--) {
+      wk_sched_group g = {.first = first, .last = last, .strips = s, .rounds = rounds,
+                          .keeps = keeps};
+      double cost = try_group(x, &g, fits, best);
+      g.staggers = wk_sched_may_stagger(x, &g);
+      if (g.staggers) cost = fmin(cost, try_group(x, &g, fits, best));
+      if (cost == (double)INFINITY) continue;
+      worse += keeps && cost >= least;
+      if (cost < least) least = cost, strips = s;
     }
-    if (fits && s >= 2 * best[0].group.strips + 2) break;
+    if (strips && s >= 2 * strips + 2) break;
   }
+}
+
+/* Fewer rounds load fewer constants again, and their commands are longer: whether that is much
+ * beside what the group takes, or a round. */
+static bool may_pay(const searching *x, int first, int last, int rounds, double cost) {
+  const wk_sched_machine *m = x->net->machine;
+  int64_t bytes = 0;
+  for (int i = first; i <= last; i++) {
+    const wk_sched_op *op = &x->net->ops[i];
+    bytes += op->const_bytes * (op->one_const ? 1 : (int64_t)op->pieces);
+  }
+  double cycles = (double)(bytes * m->bytes_den) / (double)m->bytes_num;
+  return cycles * (rounds - 1) > cost / 16 || cost < (double)SHORT_ROUND * rounds;
+}
+
+/* The best ways to compute operators [first, last] as one group, for each guess. False: no such
+ * group fits. */
+static bool best_group(const searching *x, int first, int last, way best[GUESSES]) {
+  int most = wk_sched_most_rounds(x, first, last);
+  bool fits = false, is_first = x->plan.limit == 1;
+  bool leaves_out = wk_sched_leaves_out(x, WK_SCHED_STACKS);
+  if (leaves_out && most > 1) try_strips(x, first, last, 1, &fits, best);
+  if (leaves_out && fits) return true;
+  try_strips(x, first, last, most, &fits, best);
+  for (int r = most; r > 1 && fits && !is_first && may_pay(x, first, last, r, best[0].cost);)
+    try_strips(x, first, last, r /= 2, &fits, best);
   return fits;
 }
 
@@ -282,6 +420,8 @@ static void take_groups(searching *x, const cut *best) {
     x->plan.groups.data[i] = x->plan.groups.data[--j];
     x->plan.groups.data[j] = t;
   }
+  for (size_t i = 1; i < x->plan.groups.n && x->plan.limit == 1; i++)
+    x->plan.groups.data[i].follows = wk_sched_can_follow(x, &x->plan, i);
 }
 
 /* Of the groups that the guesses lead to, those that are fastest one after the other. */
@@ -320,14 +460,28 @@ size_t wk_sched_group_of(const wk_sched_plan *p, int op) {
   return g;
 }
 
+/* Of a tensor that stays from group g to group `end`: those of a round, if they go together. */
+static int64_t resident_bytes(const searching *x, size_t tensor, size_t g, size_t end) {
+  const wk_sched_plan *p = &x->plan;
+  const wk_sched_tensor *y = &x->net->tensors[tensor];
+  bool together = p->groups.data[g].rounds > 1;
+  for (size_t i = g + 1; i <= end; i++) together = together && p->groups.data[i].follows;
+  int64_t planes[2];
+  if (!together) return y->bytes;
+  planes_in(x, p->groups.data[g].first, p->groups.data[end].last, (int)tensor,
+            x->uses[tensor].first_writer < 0, p->groups.data[g].rounds, 0, planes);
+  return (planes[1] - planes[0]) * y->rows * y->row;
+}
+
 bool wk_sched_may_stay(const searching *x, size_t tensor, int last) {
   const wk_sched_use *u = &x->uses[tensor];
   const wk_sched_tensor *y = &x->net->tensors[tensor];
   int from = u->first_writer >= 0 ? u->first_writer : u->first_reader;
-  return !wk_sched_leaves_out(x, WK_SCHED_RESIDENCY) && !y->is_shaped && from >= 0 &&
-         u->last_reader >= 0 && last >= u->last_writer &&
-         y->bytes <= x->net->machine->scratchpad / 2 &&
-         wk_sched_group_of(&x->plan, from) != wk_sched_group_of(&x->plan, last);
+  if (wk_sched_leaves_out(x, WK_SCHED_RESIDENCY) || y->is_shaped || from < 0 ||
+      u->last_reader < 0 || last < u->last_writer)
+    return false;
+  size_t g = wk_sched_group_of(&x->plan, from), end = wk_sched_group_of(&x->plan, last);
+  return g != end && resident_bytes(x, tensor, g, end) <= x->net->machine->scratchpad / 2;
 }
 
 /* Tensors that go from group to group stay where that makes the whole faster. */
@@ -349,6 +503,13 @@ static void find_residents(searching *x) {
       x->plan.resident[t] = before;
     }
   }
+}
+
+/* What stays was found for one round; the next one may find no room between it. */
+static void find_residents_again(searching *x) {
+  if (wk_sched_judge(x, &x->plan, 0, x->plan.groups.n).fits) return;
+  for (size_t t = 0; t < x->net->n_tensors; t++) x->plan.resident[t] = -1;
+  find_residents(x);
 }
 
 /* Constants in smaller or larger pieces, once it is known what they are loaded behind. */
@@ -378,11 +539,16 @@ static wk_status search(searching *x) {
   return NULL;
 }
 
+verdict wk_sched_judge_all(const searching *x) {
+  wk_sched_plan p = x->plan;
+  p.limit = 0;
+  return wk_sched_judge(x, &p, 0, p.groups.n);
+}
+
 /* As a whole, by more than a part in `margin`: cycles of both, INT64_MAX where one does not fit. */
 static bool is_faster(const searching *x, const searching *than, int64_t margin,
                       int64_t cycles[2]) {
-  verdict v = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
-  verdict now = wk_sched_judge(than, &than->plan, 0, than->plan.groups.n);
+  verdict v = wk_sched_judge_all(x), now = wk_sched_judge_all(than);
   cycles[0] = v.fits ? v.cycles : INT64_MAX;
   cycles[1] = now.fits ? now.cycles : INT64_MAX;
   return v.fits && cycles[0] < cycles[1] - cycles[1] / margin;
@@ -399,6 +565,8 @@ static int by_last(const void *a, const void *b) {
   const wk_sched_candidate *x = a, *y = b;
   if (x->group.last != y->group.last) return x->group.last < y->group.last ? -1 : 1;
   if (x->group.first != y->group.first) return x->group.first > y->group.first ? -1 : 1;
+  if (x->group.staggers != y->group.staggers) return x->group.staggers ? 1 : -1;
+  if (x->group.rounds != y->group.rounds) return x->group.rounds < y->group.rounds ? -1 : 1;
   return (x->group.strips > y->group.strips) - (x->group.strips < y->group.strips);
 }
 
@@ -412,7 +580,8 @@ static void record_plan(const searching *x) {
     for (size_t k = 0; k < e->list.n && !has_it; k++) {
       const wk_sched_group *y = &e->list.data[k].group;
       has_it = y->first == g->first && y->last == g->last && y->strips == g->strips &&
-               y->keeps == g->keeps;
+               y->keeps == g->keeps && y->rounds == g->rounds &&
+               y->staggers == g->staggers;
     }
     if (has_it) continue;
     verdict v = judge_group(x, g);
@@ -430,23 +599,33 @@ static void explain_guess(const searching *x) {
 }
 
 /* Searches that leave something out may find groups that are better once they follow one another:
- * all are judged as a whole, and the best ones are improved. */
-static const struct {
+ * all are judged as a whole, and the best ones are improved. Those of the first round alone lead to
+ * plans that do all of it for some stacks, and then for others. */
+typedef struct {
   int from, effort; /* the first effort that also does this search; its effort, 0: the same */
   unsigned without;
-} others[] = {{2, 1, 0}, {1, 0, WK_SCHED_FUSION}};
+  bool is_first;
+} other_search;
+static const other_search others[] = {
+    {2, 1, 0, false}, {1, 0, 0, true}, {1, 0, WK_SCHED_STAGGER, false},
+    {1, 0, WK_SCHED_FUSION, false}, {1, 0, WK_SCHED_FUSION, true}};
 
-static void search_other(searching *x, int effort, unsigned without) {
+static void search_other(searching *x, const other_search *how) {
+  int effort = how->effort ? how->effort : x->o->effort;
+  unsigned without = how->without;
   wk_sched_options other = *x->o;
   wk_sched_explain *e = other.explain;
   searching y = *x;
   size_t found = e ? e->list.n : 0;
-  int64_t cycles[2], margin = without ? modes[x->o->prefetch].margin : INT64_MAX;
+  int64_t cycles[2] = {0}, margin = INT64_MAX;
+  if (without & WK_SCHED_FUSION) margin = modes[x->o->prefetch].margin;
   y.o = &other;
-  y.plan = (wk_sched_plan){0};
+  y.plan = (wk_sched_plan){.limit = how->is_first ? 1 : x->plan.limit};
   other.effort = effort;
   other.without |= without;
   wk_status failed = search(&y); /* then what has been found stays */
+  y.plan.limit = x->plan.limit;
+  if (!failed && how->is_first) find_residents_again(&y);
   bool is_better = !failed && is_faster(&y, x, margin, cycles);
   wk_status_free(failed);
   if (is_better) {
@@ -461,13 +640,32 @@ static void search_other(searching *x, int effort, unsigned without) {
   wk_sched_plan_free(&y.plan);
 }
 
+static bool is_staggered(const wk_sched_plan *p) {
+  for (size_t g = 0; g < p->groups.n; g++)
+    if (p->groups.data[g].staggers) return true;
+  return false;
+}
+
 static void search_others(searching *x) {
-  int effort = x->o->effort;
+  bool has_stacks = wk_sched_has_stacks(x->net) && !wk_sched_leaves_out(x, WK_SCHED_STACKS);
   for (size_t i = 0; i < WK_COUNTOF(others); i++) {
-    bool is_new = !others[i].without || !wk_sched_leaves_out(x, others[i].without);
-    if (effort >= others[i].from && is_new)
-      search_other(x, others[i].effort ? others[i].effort : effort, others[i].without);
+    const other_search *y = &others[i];
+    bool is_new = !y->without || !wk_sched_leaves_out(x, y->without);
+    if (y->is_first) is_new = is_new && has_stacks;
+    if (y->without & WK_SCHED_STAGGER) is_new = is_new && is_staggered(&x->plan);
+    if (x->o->effort >= y->from && is_new) search_other(x, y);
   }
+}
+
+static wk_status search_all(searching *x, int limit) {
+  bool improves = !wk_sched_leaves_out(x, WK_SCHED_LOCAL_SEARCH);
+  int tries = improves ? efforts[x->o->effort].tries : 0;
+  x->plan = (wk_sched_plan){.limit = limit};
+  WK_TRY(search(x));
+  search_others(x);
+  wk_sched_improve(x, tries);
+  if (tries) record_plan(x);
+  return NULL;
 }
 
 wk_status wk_sched_search(const wk_sched_net *net, const wk_sched_use *uses,
@@ -477,14 +675,14 @@ wk_status wk_sched_search(const wk_sched_net *net, const wk_sched_use *uses,
   wk_assert(modes[o->prefetch].guesses);
   x.is_tied = wk_xcalloc(net->n_tensors, sizeof *x.is_tied);
   find_ties(&x);
-  wk_status s = search(&x);
-  if (!s) search_others(&x);
-  int tries = wk_sched_leaves_out(&x, WK_SCHED_LOCAL_SEARCH) ? 0 : efforts[o->effort].tries;
-  if (!s) {
-    wk_sched_improve(&x, tries);
-    if (tries) record_plan(&x);
+  wk_status s = search_all(&x, 2);
+  if (!s && wk_sched_has_stacks(net) && !wk_sched_judge_all(&x).fits) {
+    wk_sched_plan_free(&x.plan);
+    if (o->explain) o->explain->list.n = 0;
+    s = search_all(&x, 0);
   }
   explain_guess(&x);
+  x.plan.limit = 0;
   *out = x.plan;
   free(x.is_tied);
   wk_sched_steps_free(&steps);

@@ -85,9 +85,19 @@ static inline bool wk_sched_leaves_out(const wk_sched_searching *x, unsigned ide
 /* Groups [g0, g1) of a plan, by the schedule model. */
 wk_sched_verdict wk_sched_judge(const wk_sched_searching *x, const wk_sched_plan *p, size_t g0,
                                 size_t g1);
+/* The whole plan, every round of it. */
+wk_sched_verdict wk_sched_judge_all(const wk_sched_searching *x);
 /* Operators that write the same planes are in one group; so are all writers of what the group
  * reads and writes. */
 bool wk_sched_is_group(const wk_sched_searching *x, int first, int last);
+/* Stages of its strips may overlap. */
+bool wk_sched_may_stagger(const wk_sched_searching *x, const wk_sched_group *g);
+bool wk_sched_has_stacks(const wk_sched_net *net);
+/* Rounds that make sense: one for every stack of the operators, where what one round needs of the
+ * others is nothing that it computes; else 1. */
+int wk_sched_most_rounds(const wk_sched_searching *x, int first, int last);
+/* Group g > 0 can go round by round together with the one before. */
+bool wk_sched_can_follow(const wk_sched_searching *x, const wk_sched_plan *p, size_t g);
 /* Strips that make sense: at most one for every row of a result. */
 int wk_sched_most_strips(const wk_sched_searching *x, int first, int last);
 /* The tensor may stay in the scratchpad until operator `last`: it goes from one group of the plan

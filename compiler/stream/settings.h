@@ -58,7 +58,8 @@ void wk_sched_tell(const wk_instance *t, const wk_emit_options *o, const char *p
    "leave out what makes schedules fast, to see what it is worth: "                             \
    "early-issue (loads more than a tile ahead), cross-layer (loads for the next group), "       \
    "residency (tensors that stay in the scratchpad), fusion (groups of several operators), "    \
-   "local-search",                                                                              \
+   "stagger (stages of a group that overlap), stacks (some of a batch, or of heads, after the " \
+   "others), local-search",                                                                     \
    wk_sched_set_without, false}
 
 #define WK_SCHED_SETTING_REPORT                                                                \

@@ -12,6 +12,7 @@ void wk_sched_steps_free(wk_sched_steps *s) {
   wk_vec_free(&s->buffers);
   wk_vec_free(&s->results);
   wk_vec_free(&s->alone);
+  wk_vec_free(&s->rounds);
 }
 
 void wk_sched_steps_clear(wk_sched_steps *s, const wk_sched_net *net) {
@@ -21,6 +22,7 @@ void wk_sched_steps_clear(wk_sched_steps *s, const wk_sched_net *net) {
   kept.buffers.data = s->buffers.data, kept.buffers.cap = s->buffers.cap;
   kept.results.data = s->results.data, kept.results.cap = s->results.cap;
   kept.alone.data = s->alone.data, kept.alone.cap = s->alone.cap;
+  kept.rounds.data = s->rounds.data, kept.rounds.cap = s->rounds.cap;
   *s = kept;
 }
 

@@ -55,6 +55,14 @@ typedef struct {
   int64_t at;          /* in the scratchpad */
 } wk_sched_buffer;
 
+/* Of groups that go round by round together: steps, and bytes that these load and store, from the
+ * first of all to the end of the first round, and of the second. */
+typedef struct {
+  size_t end[2];
+  int64_t bytes[2];
+  int more; /* rounds behind the second one, which are like it */
+} wk_sched_round_steps;
+
 typedef struct {
   size_t command_bytes; /* of a command of the machine */
   WK_VEC(char) commands;
@@ -62,12 +70,14 @@ typedef struct {
   WK_VEC(wk_sched_buffer) buffers;
   wk_sched_counts issued;
   WK_VEC(wk_sched_computed) results;
+  bool by_planes;     /* groups have rounds: hazards in memory are told apart by planes, too */
   bool is_begin;      /* the part's: the first commands are yet to be fetched */
   int lasting;        /* as the plan has it */
   WK_VEC(bool) alone; /* of each group: as the plan has it */
   int group, groups;  /* that steps are added for; one more than the last */
   int result;         /* that steps are added for */
   int64_t loaded, stored;
+  WK_VEC(wk_sched_round_steps) rounds; /* where not all are built */
 } wk_sched_steps;
 
 void wk_sched_steps_free(wk_sched_steps *s);

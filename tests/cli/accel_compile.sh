@@ -27,8 +27,8 @@ for mode in serial auto; do
   "$wick" disasm $mode.wcs | sed -E 's/^[a-z0-9]+_[0-9]+: //; s/ wait .*//' >$mode.commands
 done
 check 'serial has the commands of auto, in its order' cmp serial.commands auto.commands
-for idea in early-issue cross-layer residency fusion local-search \
-  early-issue,cross-layer,residency,fusion,local-search; do
+for idea in early-issue cross-layer residency fusion stagger stacks local-search \
+  early-issue,cross-layer,residency,fusion,stagger,stacks,local-search; do
   check "--without $idea" "$wick" compile "$net" --target accel:tiny --effort 3 \
     --without "$idea" -q -o left.wick
   check "--without $idea: run" "$wick" run left.wick --output-dir left

@@ -56,7 +56,7 @@ static const struct {
     {true, "(%x: i8[1,1,2,2]) {\n" CONV("y", "x", "8,1,1,1", PLAIN, "1,8,2,2") "  output %y\n"},
     /* more than half of the lanes; a stack; a row, a column */
     {false, "(%x: i8[1,9,4,4]) {\n" CONV("y", "x", "8,9,1,1", PLAIN, "1,8,4,4") "  output %y\n"},
-    {false, "(%x: i8[2,3,4,4]) {\n" CONV("y", "x", "8,3,1,1", PLAIN, "2,8,4,4") "  output %y\n"},
+    {true, "(%x: i8[2,3,4,4]) {\n" CONV("y", "x", "8,3,1,1", PLAIN, "2,8,4,4") "  output %y\n"},
     {false, "(%x: i8[1,3,1,4]) {\n" CONV("y", "x", "8,3,1,1", PLAIN, "1,8,1,4") "  output %y\n"},
     {false, "(%x: i8[1,3,4,1]) {\n" CONV("y", "x", "8,3,1,1", PLAIN, "1,8,4,1") "  output %y\n"},
     {false, "(%x: i8[1,3,4]) {\n  %w = constant i8[8,3,1] splat(3)\n  %y = conv(%x, %w) {"

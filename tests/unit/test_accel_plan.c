@@ -133,7 +133,8 @@ static void cut(hand *h, const char *lasts) {
   int first = 0;
   for (h->x.plan.groups.n = 0; *lasts; lasts++) {
     int last = *lasts - '0';
-    h->groups[h->x.plan.groups.n++] = (wk_sched_group){first, last, 1, false, false};
+    h->groups[h->x.plan.groups.n++] = (wk_sched_group){.first = first, .last = last,
+                                                           .strips = 1};
     first = last + 1;
   }
 }
@@ -305,7 +306,7 @@ static void begin(subject *s, start from) {
   p->lasting = from == STAYING ? 256 : 8;
   p->chunk = s->machine.scratchpad / (from == STAYING ? 8 : 128);
   for (int i = 0; i < n; i++) {
-    wk_sched_group g = {i, i, 1, false, false};
+    wk_sched_group g = {.first = i, .last = i, .strips = 1};
     if (from == TOGETHER) g.last = i = n - 1;
     if (from != STAYING) g.strips = wk_sched_most_strips(&s->x, g.first, g.last);
     if (from == TOGETHER) g.first = 0;

@@ -138,7 +138,7 @@ static bool check_graph(uint64_t seed, const wk_module *m, attempt *a) {
 /* None at times. */
 static const char *draw_without(uint64_t seed, char text[80]) {
   static const char *const ideas[] = {"early-issue", "cross-layer", "residency", "fusion",
-                                      "local-search"};
+                                      "stagger", "stacks", "local-search"};
   wk_rng random = {seed};
   *text = '\0';
   if (wk_rng_range(&random, 0, 2)) return NULL;
@@ -244,8 +244,10 @@ static void modes_and_efforts(void **state) {
 
 static void ideas_left_out(void **state) {
   static const char *const ideas[] = {"early-issue", "cross-layer", "residency", "fusion",
-                                      "local-search", "early-issue,cross-layer",
-                                      "early-issue,cross-layer,residency,fusion,local-search"};
+                                      "stagger", "stacks", "local-search",
+                                      "early-issue,cross-layer",
+                                      "early-issue,cross-layer,residency,fusion,stagger,stacks,"
+                                      "local-search"};
   static const char *const machines[] = {"accel:tiny", "accel:base", "accel:wide"};
   int bad = 0;
   (void)state;

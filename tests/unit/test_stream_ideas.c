@@ -21,10 +21,12 @@ static const struct {
     {"cross-layer", WK_SCHED_CROSS_LAYER, NULL},
     {"residency", WK_SCHED_RESIDENCY, NULL},
     {"fusion", WK_SCHED_FUSION, NULL},
+    {"stagger", WK_SCHED_STAGGER, NULL},
+    {"stacks", WK_SCHED_STACKS, NULL},
     {"local-search", WK_SCHED_LOCAL_SEARCH, NULL},
     {"fusion,fusion", WK_SCHED_FUSION, NULL},
     {"local-search,early-issue", WK_SCHED_LOCAL_SEARCH | WK_SCHED_EARLY_ISSUE, NULL},
-    {"early-issue,cross-layer,residency,fusion,local-search", 31, NULL},
+    {"early-issue,cross-layer,residency,fusion,stagger,stacks,local-search", 127, NULL},
     {"", 0, ""},
     {"fusio", 0, "fusio"},
     {"fusions", 0, "fusions"},
@@ -46,8 +48,8 @@ static void names(void **state) {
       assert_int_equal(got, texts[i].set);
       continue;
     }
-    wk_str_printf(&want, "there are early-issue, cross-layer, residency, fusion and local-search, "
-                         "not '%s'", texts[i].refused);
+    wk_str_printf(&want, "there are early-issue, cross-layer, residency, fusion, stagger, stacks "
+                         "and local-search, not '%s'", texts[i].refused);
     assert_non_null(s);
     assert_string_equal(s->message, want.s);
     wk_status_free(s);

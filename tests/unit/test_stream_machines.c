@@ -26,7 +26,7 @@ typedef struct {
   int op, tensor; /* computes; moves */
   picture out, in[WK_SCHED_OPERANDS];
   int32_t consts;
-  int64_t y0, y1, c0, c1, piece; /* consts are those of this piece and those behind it */
+  int64_t stack, y0, y1, c0, c1, piece; /* consts are those of this piece and those behind it */
   int64_t dram, n0, n1, s1, spm, chunk, pitch;
 } command;
 enum { OUT, IN, CONSTS = IN + WK_SCHED_OPERANDS, SPM, FIELDS };
@@ -39,6 +39,7 @@ typedef struct {
   wk_sched_tensor tensors[TENSORS + OPS];
   wk_sched_op ops[OPS];
   const char *layers[OPS];
+  int64_t stacks; /* of operators that have some */
   wk_rng rng;
 } made;
 
@@ -70,21 +71,25 @@ static int engine_of(const wk_sched_net *net, int op) {
   return wk_sched_in(net->machine->queues.computes, 1) ? op % 2 : 0;
 }
 
-static void compute(const wk_sched_work *w) {
+static void compute_stack(const wk_sched_work *w, int64_t stack) {
   const wk_sched_net *net = w->b->net;
   const wk_sched_op *op = &net->ops[w->op];
-  command c = {.op = w->op, .out = picture_of(&w->out), .y0 = w->y0, .y1 = w->y1};
+  const int64_t one[2] = {stack, stack + 1};
+  int64_t planes[2];
+  command c = {.op = w->op, .out = picture_of(&w->out), .stack = stack, .y0 = w->y0, .y1 = w->y1};
+  wk_sched_planes_of(op, &op->out, one, planes);
   c.piece = (int64_t)w->piece;
-  c.c0 = op->by_pieces ? op->plane + c.piece : op->out.planes[0];
-  c.c1 = op->by_pieces ? op->plane + (int64_t)w->end : op->out.planes[1];
+  c.c0 = op->by_pieces ? planes[0] + c.piece : planes[0];
+  c.c1 = op->by_pieces ? planes[0] + (int64_t)w->end : planes[1];
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) c.in[k] = picture_of(&w->in[k]);
   wk_sched_step *s = wk_sched_step_add(w->b->steps, engine_of(net, w->op), op->layer + 1, &c);
   int64_t rows[2];
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
     const wk_sched_view *v = &op->in[k];
     if (v->tensor < 0) continue;
+    wk_sched_planes_of(op, v, one, planes);
     wk_sched_needed_rows(&net->tensors[v->tensor], v, w->y0, w->y1, rows);
-    wk_sched_touch_rows(s, &w->in[k], IN + k, false, v->planes, rows);
+    wk_sched_touch_rows(s, &w->in[k], IN + k, false, planes, rows);
   }
   if (w->consts >= 0)
     wk_sched_touch(s, &(wk_sched_access){.buffer = w->consts, .field = CONSTS, .n0 = 1, .n1 = 1,
@@ -92,6 +97,10 @@ static void compute(const wk_sched_work *w) {
                                                 (int64_t)(op->by_pieces ? w->end - w->piece : 1)});
   wk_sched_rows_of(&net->tensors[op->out.tensor], &op->out, w->y0, w->y1, rows);
   wk_sched_touch_rows(s, &w->out, OUT, true, (int64_t[]){c.c0, c.c1}, rows);
+}
+
+static void compute(const wk_sched_work *w) {
+  for (int64_t s = w->stacks[0]; s < w->stacks[1]; s++) compute_stack(w, s);
 }
 
 static void carry(wk_sched_building *b, uint32_t layer, int tensor, const int64_t planes[2],
@@ -145,6 +154,17 @@ static wk_sched_view view_of(const made *x, int tensor) {
   return (wk_sched_view){.tensor = tensor, .planes = {0, t->planes}, .rows = t->rows, .step = 1};
 }
 
+/* An operator with stacks: each has its planes of every tensor that has as many of them. */
+static void add_stacks(const made *x, wk_sched_op *op) {
+  wk_sched_view *views[] = {&op->out, &op->in[0], &op->in[1]};
+  if (x->tensors[op->out.tensor].planes % x->stacks) return;
+  op->stacks = x->stacks;
+  for (int i = 0; i < 3; i++) {
+    int64_t planes = views[i]->tensor < 0 ? 1 : x->tensors[views[i]->tensor].planes;
+    if (planes % x->stacks == 0) views[i]->stack = planes / x->stacks;
+  }
+}
+
 /* Reads all rows of the tensor, or a window of them; the rows of the result. */
 static int64_t make_operand(made *x, int tensor, wk_sched_view *v) {
   *v = view_of(x, tensor);
@@ -159,7 +179,7 @@ static int64_t make_operand(made *x, int tensor, wk_sched_view *v) {
 }
 
 static void add_consts(made *x, wk_sched_op *op) {
-  op->pieces = (size_t)x->tensors[op->out.tensor].planes;
+  op->pieces = (size_t)(x->tensors[op->out.tensor].planes / wk_sched_stacks(op));
   op->const_bytes = CELL * draw(x, 0, 3);
   op->by_pieces = true, op->plane = 0;
   if (!op->const_bytes) return;
@@ -167,19 +187,27 @@ static void add_consts(made *x, wk_sched_op *op) {
   op->consts = add_tensor(x, WK_SCHED_CONST, 1, 1, bytes);
 }
 
-/* The second half of a result has an operator of its own. */
+/* The second half of a result, or of each of its stacks, has an operator of its own. */
 static void share_result(made *x, wk_sched_op *op) {
   wk_sched_op *other = &x->ops[x->net.n_ops];
-  int64_t half = x->tensors[op->out.tensor].planes / 2;
+  int64_t each = x->tensors[op->out.tensor].planes / wk_sched_stacks(op);
   *other = *op;
   other->layer = (uint32_t)x->net.n_ops++;
-  op->out.planes[1] = other->out.planes[0] = half;
+  other->queue = engine_of(&x->net, (int)x->net.n_ops - 1);
+  op->out.planes[1] -= each - each / 2;
+  other->out.planes[0] = each / 2;
+}
+
+static int64_t draw_planes(made *x) {
+  int64_t each = draw(x, 1, x->stacks > 1 ? 2 : 4);
+  return x->stacks > 1 && draw(x, 0, 3) ? each * x->stacks : each;
 }
 
 static void add_op(made *x) {
   wk_sched_op *op = &x->ops[x->net.n_ops];
   *op = (wk_sched_op){.name = "o", .kind = "k", .layer = (uint32_t)x->net.n_ops, .pieces = 1,
-                      .consts = -1, .plane = -1, .in = {{.tensor = -1}, {.tensor = -1}}};
+                      .consts = -1, .plane = -1, .in = {{.tensor = -1}, {.tensor = -1}},
+                      .queue = engine_of(&x->net, (int)x->net.n_ops)};
   x->net.n_ops++;
   int from;
   do from = (int)draw(x, 0, (int64_t)x->net.n_tensors - 1);
@@ -190,11 +218,13 @@ static void add_op(made *x) {
       op->in[1] = view_of(x, other);
       break;
     }
-  int out = add_tensor(x, draw(x, 0, 3) ? WK_SCHED_WORK : WK_SCHED_IO, draw(x, 1, 4), rows,
+  int out = add_tensor(x, draw(x, 0, 3) ? WK_SCHED_WORK : WK_SCHED_IO, draw_planes(x), rows,
                        CELL * draw(x, 1, 4));
   op->out = view_of(x, out);
+  if (x->stacks > 1 && draw(x, 0, 7)) add_stacks(x, op);
   if (draw(x, 0, 1)) add_consts(x, op);
-  else if (x->tensors[out].planes > 1 && x->net.n_ops < OPS && !draw(x, 0, 3)) share_result(x, op);
+  else if (x->tensors[out].planes > wk_sched_stacks(op) && x->net.n_ops < OPS && draw(x, 0, 1))
+    share_result(x, op);
 }
 
 static void make_net(made *x, wk_arena *a) {
@@ -202,8 +232,9 @@ static void make_net(made *x, wk_arena *a) {
   x->net = (wk_sched_net){.machine = &x->machine, .arena = a, .tensors = x->tensors,
                           .ops = x->ops, .layers = x->layers, .n_layers = OPS};
   for (int i = 0; i < OPS; i++) x->layers[i] = "layer";
-  add_tensor(x, WK_SCHED_IO, draw(x, 1, 3), draw(x, 1, 14), CELL * draw(x, 1, 4));
-  add_tensor(x, WK_SCHED_IO, draw(x, 1, 3), draw(x, 1, 14), CELL * draw(x, 1, 4));
+  x->stacks = draw(x, 0, 1) ? draw(x, 2, 5) : 1;
+  add_tensor(x, WK_SCHED_IO, draw_planes(x), draw(x, 1, 14), CELL * draw(x, 1, 4));
+  add_tensor(x, WK_SCHED_IO, draw_planes(x), draw(x, 1, 14), CELL * draw(x, 1, 4));
   while ((int64_t)x->net.n_ops < ops) add_op(x);
   for (size_t t = 0; t < x->net.n_tensors; t++) { /* what nobody reads leaves */
     bool is_read = x->tensors[t].home == WK_SCHED_CONST;
@@ -218,15 +249,17 @@ static void make_net(made *x, wk_arena *a) {
 /* The value of each row: read(context, operand, plane, row) says those of the operands. */
 typedef uint64_t reader(const void *context, int operand, int64_t plane, int64_t row);
 
-static uint64_t result(const made *x, int op, int64_t plane, int64_t y, uint64_t weight,
-                       reader *read, const void *context) {
+static uint64_t result(const made *x, int op, int64_t plane, int64_t stack, int64_t y,
+                       uint64_t weight, reader *read, const void *context) {
   const wk_sched_op *o = &x->ops[op];
+  const int64_t one[2] = {stack, stack + 1};
   uint64_t v = mix((uint64_t)op, (uint64_t)(plane * 1000 + y));
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
-    int64_t rows[2];
+    int64_t rows[2], planes[2];
     if (o->in[k].tensor < 0) continue;
     wk_sched_needed_rows(&x->tensors[o->in[k].tensor], &o->in[k], y, y + 1, rows);
-    for (int64_t p = o->in[k].planes[0]; p < o->in[k].planes[1]; p++)
+    wk_sched_planes_of(o, &o->in[k], one, planes);
+    for (int64_t p = planes[0]; p < planes[1]; p++)
       for (int64_t r = rows[0]; r < rows[1]; r++) v = mix(v, read(context, k, p, r));
   }
   return mix(v, weight);
@@ -254,10 +287,14 @@ static void evaluate(const made *x, uint64_t **values) {
   for (int i = 0; i < (int)x->net.n_ops; i++) {
     const wk_sched_op *o = &x->ops[i];
     const net_reader r = {x, i, values};
-    for (int64_t p = o->out.planes[0]; p < o->out.planes[1]; p++)
-      for (int64_t y = 0; y < o->out.rows; y++)
-        values[o->out.tensor][p * o->out.rows + y] =
-            result(x, i, p, y, o->consts < 0 ? 0 : constant(i, p), read_net, &r);
+    for (int64_t s = 0; s < wk_sched_stacks(o); s++) {
+      int64_t planes[2];
+      wk_sched_planes_of(o, &o->out, (int64_t[]){s, s + 1}, planes);
+      for (int64_t p = planes[0]; p < planes[1]; p++)
+        for (int64_t y = 0; y < o->out.rows; y++)
+          values[o->out.tensor][p * o->out.rows + y] =
+              result(x, i, p, s, y, o->consts < 0 ? 0 : constant(i, p - planes[0]), read_net, &r);
+    }
   }
 }
 
@@ -312,10 +349,10 @@ static void read_command(const running *r, const command *c, uint8_t *held) {
   const wk_sched_op *o = &r->x->ops[c->op];
   for (int64_t p = c->c0; p < c->c1; p++)
     for (int64_t y = c->y0; y < c->y1; y++) {
-      int64_t at = c->consts + (o->by_pieces ? p - o->plane - c->piece : 0) * o->const_bytes;
+      int64_t at = c->consts + (o->by_pieces ? p - c->c0 : 0) * o->const_bytes;
       uint64_t weight = c->copies || o->consts < 0 ? 0 : get(r->spm + at);
       *to++ = c->copies ? get(row_of(r, &c->in[0], p, y))
-                        : result(r->x, c->op, p, y, weight, read_machine, &m);
+                        : result(r->x, c->op, p, c->stack, y, weight, read_machine, &m);
     }
 }
 
@@ -428,11 +465,60 @@ static void compare(const running *r, uint64_t *const *values) {
   }
 }
 
-/* ---- tests ----------------------------------------------------------------------------------- */
+/* ---- what was seen --------------------------------------------------------------------------- */
 
 typedef struct {
   int fits, refused;
+  int rounds, together, staggered; /* groups */
 } seen;
+
+static void note(seen *s, const wk_sched_plan *p) {
+  for (size_t i = 0; i < p->groups.n; i++) {
+    s->rounds += p->groups.data[i].rounds > 1;
+    s->together += p->groups.data[i].follows;
+    s->staggered += p->groups.data[i].staggers;
+  }
+}
+
+/* ---- plans that no search would find ---------------------------------------------------------- */
+
+static void vary_groups(made *x, const wk_sched_searching *y, wk_sched_plan *p) {
+  for (size_t g = 0; g + 1 < p->groups.n; g++) {
+    wk_sched_group *a = &p->groups.data[g], *b = a + 1;
+    if (draw(x, 0, 1) || !wk_sched_is_group(y, a->first, b->last)) continue;
+    a->last = b->last;
+    p->groups.n--;
+    memmove(b, b + 1, (p->groups.n - 1 - g) * sizeof *b);
+  }
+  for (size_t g = 0; g < p->groups.n; g++) {
+    wk_sched_group *a = &p->groups.data[g];
+    int most = wk_sched_most_rounds(y, a->first, a->last);
+    a->strips = (int)draw(x, 1, wk_sched_most_strips(y, a->first, a->last));
+    a->rounds = draw(x, 0, 2) ? most : (int)draw(x, 1, most);
+    a->keeps = (a->strips > 1 || a->rounds > 1) && draw(x, 0, 1);
+    a->alone = !draw(x, 0, 5);
+    a->staggers = wk_sched_may_stagger(y, a);
+    a->follows = g && wk_sched_can_follow(y, p, g) && draw(x, 0, 3);
+  }
+}
+
+/* In place of the plan that was found. Half of the time it does not fit. */
+static wk_status vary(made *x, const wk_sched_options *o, wk_arena *a, wk_sched_made *m) {
+  wk_sched_searching y = {.net = &x->net, .uses = m->uses, .o = o,
+                          .is_tied = wk_arena_alloc(a, x->net.n_tensors)};
+  for (size_t t = 0; t < x->net.n_tensors; t++) {
+    y.is_tied[t] = m->uses[t].first_writer != m->uses[t].last_writer;
+    m->plan.resident[t] = -1;
+  }
+  for (size_t i = 0; i < x->net.n_tensors; i++) x->tensors[i].at = 0;
+  vary_groups(x, &y, &m->plan);
+  wk_sched_steps_clear(&m->steps, &x->net);
+  wk_sched_build(&x->net, &m->plan, m->uses, 0, m->plan.groups.n, &m->steps);
+  wk_sched_depend(&x->net, o->prefetch, o->without, &m->steps);
+  return wk_sched_schedule_steps(&x->net, &m->steps, o->prefetch, a, &m->schedule);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void one(uint64_t seed, seen *s) {
   made *x = wk_xcalloc(1, sizeof *x);
@@ -444,8 +530,9 @@ static void one(uint64_t seed, seen *s) {
   make_net(x, a);
   const wk_sched_options o = {.prefetch = (wk_sched_prefetch)draw(x, 0, WK_PREFETCH_COUNT - 1),
                               .effort = (int)draw(x, 0, 2),
-                              .without = draw(x, 0, 2) ? 0 : (unsigned)draw(x, 0, 31)};
+                              .without = draw(x, 0, 2) ? 0 : (unsigned)draw(x, 0, 127)};
   wk_status status = wk_sched_make(&x->net, &o, a, &m);
+  if (!status && seed % 2) status = vary(x, &o, a, &m);
   if (!status) {
     running r = {.x = x, .m = &m, .spm = wk_xcalloc((size_t)x->machine.scratchpad, 1),
                  .memory = wk_xcalloc(MEMORY, 1)};
@@ -458,6 +545,7 @@ static void one(uint64_t seed, seen *s) {
     for (size_t t = 0; t < x->net.n_tensors; t++) free(values[t]);
     free(r.spm), free(r.memory);
     s->fits++;
+    note(s, &m.plan);
   } else {
     assert_int_equal(status->code, WK_RESOURCE);
     wk_status_free(status);
@@ -474,7 +562,10 @@ static void results_are_those_of_the_net(void **state) {
   const char *seeds = getenv("WICK_STREAM_SEEDS");
   uint64_t n = seeds ? strtoull(seeds, NULL, 10) : 400;
   for (uint64_t seed = 1; seed <= n; seed++) one(seed, &s);
+  print_message("%d fit, %d do not; groups: %d in rounds, %d together, %d staggered\n", s.fits,
+                s.refused, s.rounds, s.together, s.staggered);
   assert_true(s.fits * 2 > s.refused && s.refused > 0);
+  assert_true(s.rounds > 50 && s.together > 5 && s.staggered > 20);
 }
 
 int main(void) {

@@ -65,29 +65,34 @@ static dense_columns columns_of(const wk_sched_building *b, int t) {
   return c;
 }
 
-static wk_sched_place load_dense(wk_sched_building *b, int t, int64_t r0, int64_t r1) {
+static wk_sched_place load_dense(wk_sched_building *b, int t, const int64_t planes[2], int64_t r0,
+                                 int64_t r1) {
   const wk_sched_tensor *x = &b->net->tensors[t];
   const dense_columns c = columns_of(b, t);
   const wk_accel_op *op = c.op;
-  int64_t rows = r1 - r0, left = c.before * op->a.sx;
-  wk_sched_place p = {.row = r0, .rows = rows, .plane = 0, .planes = x->planes,
+  int64_t rows = r1 - r0, left = c.before * op->a.sx, n = planes[1] - planes[0];
+  wk_sched_place p = {.row = r0, .rows = rows, .plane = planes[0], .planes = n,
                       .pitch = (c.before + c.others) * op->a.sx, .lead = left};
-  p.buffer = wk_sched_buffer_add(b->steps, x->planes * rows * p.pitch, op->a.sx);
+  p.buffer = wk_sched_buffer_add(b->steps, n * rows * p.pitch, op->a.sx);
   int64_t right = p.pitch - left - x->row;
   if (left)
-    fill(b, op->layer, p.buffer, 0, op->a_zero, left, rows * x->planes, p.pitch, 1, 0);
+    fill(b, op->layer, p.buffer, 0, op->a_zero, left, rows * n, p.pitch, 1, 0);
   if (right)
-    fill(b, op->layer, p.buffer, left + x->row, op->a_zero, right, rows * x->planes, p.pitch, 1,
-         0);
-  wk_sched_move_rows(b, false, op->layer, t, &p, r0, r1, 0, x->planes);
+    fill(b, op->layer, p.buffer, left + x->row, op->a_zero, right, rows * n, p.pitch, 1, 0);
+  wk_sched_move_rows(b, false, op->layer, t, &p, r0, r1, planes[0], planes[1]);
   return p;
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-static wk_accel_work work_of(const wk_sched_work *w) {
+/* some: room for the operator with fewer stacks. */
+static wk_accel_work work_of(const wk_sched_work *w, wk_accel_op *some) {
   const wk_accel_net *net = wk_accel_net_of(w->b->net);
-  return (wk_accel_work){.net = net, .steps = w->b->steps, .op = &net->ops.data[w->op],
+  const wk_accel_op *op = &net->ops.data[w->op];
+  int64_t stacks = w->stacks[1] - w->stacks[0];
+  if (stacks < wk_accel_stacks(net, op))
+    *some = wk_accel_some_stacks(op, w->stacks[0], w->stacks[1]), op = some;
+  return (wk_accel_work){.net = net, .steps = w->b->steps, .op = op,
                          .y0 = w->y0, .y1 = w->y1, .out = w->out, .a = w->in[0], .b = w->in[1],
                          .half = &w->b->state[0], .table = &w->b->state[1]};
 }
@@ -135,7 +140,8 @@ static void emit_sums(const wk_sched_work *w, const wk_accel_work *x) {
 }
 
 static void compute(const wk_sched_work *w) {
-  wk_accel_work x = work_of(w);
+  wk_accel_op some;
+  wk_accel_work x = work_of(w, &some);
   if (wk_accel_is_sum(x.op)) {
     emit_sums(w, &x);
     return;
@@ -146,7 +152,8 @@ static void compute(const wk_sched_work *w) {
 
 /* Lanes behind the last channel hold something. */
 static void fill_lanes(const wk_sched_work *work) {
-  wk_accel_work w = work_of(work);
+  wk_accel_op some;
+  wk_accel_work w = work_of(work, &some);
   const wk_accel_op *op = w.op;
   if (!op->leaves_lanes) return;
   wk_accel_spot y = wk_accel_spot_of(w.net, &op->out, &w.out);
@@ -256,7 +263,8 @@ void wk_accel_sched_machine(const wk_machine *m, wk_sched_machine *out) {
 static int64_t plane_of(const wk_accel_net *net, const wk_accel_op *op) {
   const wk_accel_tensor *x = &net->tensors.data[op->out.tensor];
   int64_t plane = x->rows * x->row;
-  bool is_plane = op->out.o == 1 && !op->out.first && !op->leaves_lanes &&
+  bool is_plane = (op->out.o == 1 || wk_accel_stacks(net, op) > 1) && !op->out.first &&
+                  !op->leaves_lanes &&
                   op->out.offset % plane == 0 && (op->out.sb == plane || op->n_pieces == 1) &&
                   op->out.sx == net->n && (op->out.h == 1 || op->out.sy == x->row);
   return is_plane ? op->out.offset / plane : -1;
@@ -264,10 +272,12 @@ static int64_t plane_of(const wk_accel_net *net, const wk_accel_op *op) {
 
 static wk_sched_op op_of(const wk_accel_net *net, const wk_accel_op *op) {
   wk_sched_op y = {.name = op->name, .kind = op->op, .layer = op->layer,
+                   .queue = wk_accel_is_sum(op) ? WK_QUEUE_ex : WK_QUEUE_ve,
                    .out = wk_accel_sched_view(net, op, -1), .pieces = op->n_pieces,
                    .consts = op->const_tensor, .const_bytes = op->const_bytes,
                    .one_const = op->one_const, .by_pieces = wk_accel_is_sum(op),
-                   .loads_itself = wk_accel_is_split(net, op), .plane = plane_of(net, op)};
+                   .loads_itself = wk_accel_is_split(net, op), .plane = plane_of(net, op),
+                   .stacks = wk_accel_stacks(net, op)};
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) y.in[k] = wk_accel_sched_view(net, op, k);
   return y;
 }

@@ -108,32 +108,35 @@ static void insert(wk_accel_net *net, size_t at, const wk_accel_op *op) {
   net->ops.data[at] = *op;
 }
 
-/* Stack o of an operator as one of its own. */
-static wk_accel_op stack(const wk_accel_op *op, int64_t o) {
-  wk_accel_op y = *op;
-  wk_accel_view *views[3] = {&y.out, &y.a, &y.b};
-  y.macs = op->macs / op->out.o;
-  for (int i = 0; i < 3; i++) {
-    if (views[i]->tensor < 0) continue;
-    views[i]->offset += o * views[i]->so;
-    views[i]->o = 1, views[i]->so = 0;
-  }
-  return y;
+/* Of one stack, the first or the last. */
+static int64_t stack_room(const wk_accel_net *net, const wk_accel_op *op) {
+  wk_accel_op first = wk_accel_some_stacks(op, 0, 1);
+  wk_accel_op last = wk_accel_some_stacks(op, op->out.o - 1, op->out.o);
+  int64_t a = least_room(net, &first), b = least_room(net, &last);
+  return a > b ? a : b;
 }
 
-/* Images of a batch, one by one, where that takes less room; else nothing is changed. */
-static int64_t cut_stacks(wk_accel_net *net, size_t i, int64_t room) {
+/* Of what the scheduler does in one go, at least. */
+static int64_t room_of(const wk_accel_net *net, const wk_accel_op *op) {
+  return wk_accel_stacks(net, op) > 1 ? stack_room(net, op) : least_room(net, op);
+}
+
+/* Images of a batch, one by one, as operators of their own, where that takes less room, and, as
+ * the scheduler may do them so, where even one takes more than `most`. */
+static int64_t cut_stacks(wk_accel_net *net, size_t i, int64_t room, int64_t most) {
   wk_accel_op op = net->ops.data[i];
-  if (op.out.o == 1 || op.kind == WK_ACCEL_MAP || op.is_flat) return room;
-  wk_accel_op first = stack(&op, 0), last = stack(&op, op.out.o - 1);
-  int64_t a = least_room(net, &first), b = least_room(net, &last), most = a > b ? a : b;
-  if (most >= room) return room;
+  bool is_apart = wk_accel_stacks(net, &op) > 1;
+  if (op.out.o == 1 || op.is_flat || (is_apart ? room <= most : op.kind == WK_ACCEL_MAP))
+    return room;
+  wk_accel_op first = wk_accel_some_stacks(&op, 0, 1);
+  int64_t each = stack_room(net, &op);
+  if (each >= room && !is_apart) return room;
   net->ops.data[i] = first;
   for (int64_t o = 1; o < op.out.o; o++) {
-    wk_accel_op one = stack(&op, o);
+    wk_accel_op one = wk_accel_some_stacks(&op, o, o + 1);
     insert(net, i + (size_t)o, &one);
   }
-  return most;
+  return each;
 }
 
 /* Some channels after the others; the number of operators that it has become. 0: it cannot be. */
@@ -164,7 +167,7 @@ static bool can_fit(void *ctx, int64_t scratchpad) {
   wk_machine m = *net.machine;
   m.scratchpad = scratchpad;
   net.machine = &m;
-  int64_t room = least_room(&net, x->op), most = most_room(&m);
+  int64_t room = room_of(&net, x->op), most = most_room(&m);
   return room <= most || (goes_by_channels(x->op) && x->op->out.o == 1 &&
                           (int64_t)x->op->n_pieces >= wk_ceil_div(2 * room, most));
 }
@@ -196,8 +199,8 @@ bool wk_accel_fit(wk_accel_making *k) {
     if (net->nodes.n) k->node = net->nodes.data[net->ops.data[i].layer];
     k->refused = k->node;
     if (!are_fields_fine(k, &net->ops.data[i])) return false;
-    int64_t room = least_room(net, &net->ops.data[i]);
-    if (2 * room > most) room = cut_stacks(net, i, room);
+    int64_t room = room_of(net, &net->ops.data[i]);
+    if (2 * room > most) room = cut_stacks(net, i, room, most);
     if (room <= most) continue;
     size_t made = cut_channels(net, i, (size_t)wk_ceil_div(2 * room, most));
     if (!made) return refuse_room(k, &net->ops.data[i], room);

@@ -286,9 +286,7 @@ bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id
   const wk_type *t = &wk_val(g, v)->type;
   bool is_read = false;
   int64_t pad_value = 0; /* the same for all readers, which share the columns of padding */
-  if (t->rank != 4 || t->dims[1] * 2 > m->array || t->dims[0] != 1 ||
-      t->dims[2] < 2 || t->dims[3] < 2)
-    return false;
+  if (t->rank != 4 || t->dims[1] * 2 > m->array || t->dims[2] < 2 || t->dims[3] < 2) return false;
   for (size_t i = 0; i < g->outputs.n; i++)
     if (g->outputs.data[i] == v) return false;
   for (size_t i = 0; i < g->nodes.n; i++) {

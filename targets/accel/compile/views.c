@@ -42,6 +42,40 @@ wk_accel_spot wk_accel_spot_of(const wk_accel_net *net, const wk_accel_view *x,
   return s;
 }
 
+/* Planes from one stack of a view to the next; 0: it has one for all; -1: they do not lie one
+ * behind the other. */
+static int64_t stack_of(const wk_accel_net *net, const wk_accel_view *x) {
+  const wk_accel_tensor *t = &net->tensors.data[x->tensor];
+  int64_t plane = t->rows * t->row;
+  if (x->o == 1 || !x->so) return 0;
+  if (!wk_accel_is_picture(t, x) || x->so < 0 || x->sb < 0) return -1;
+  return x->so > (blocks(net->n, x) - 1) * x->sb ? x->so / plane : -1;
+}
+
+int64_t wk_accel_stacks(const wk_accel_net *net, const wk_accel_op *op) {
+  const wk_accel_view *operands[] = {&op->a, &op->b};
+  if (op->out.o == 1 || op->is_flat || stack_of(net, &op->out) < 1) return 1;
+  for (int i = 0; i < 2; i++) {
+    const wk_accel_view *x = operands[i];
+    bool is_fine = x->tensor < 0 || ((x->o == 1 || x->o == op->out.o) && stack_of(net, x) >= 0);
+    if (!is_fine) return 1;
+  }
+  return op->out.o;
+}
+
+wk_accel_op wk_accel_some_stacks(const wk_accel_op *op, int64_t o, int64_t end) {
+  wk_accel_op y = *op;
+  wk_accel_view *views[] = {&y.out, &y.a, &y.b};
+  y.macs = op->macs / op->out.o * (end - o);
+  for (int i = 0; i < 3; i++) {
+    if (views[i]->tensor < 0 || views[i]->o == 1) continue;
+    views[i]->offset += o * views[i]->so;
+    views[i]->o = end - o;
+    if (end - o == 1) views[i]->so = 0;
+  }
+  return y;
+}
+
 wk_sched_tensor wk_accel_sched_tensor(const wk_accel_tensor *t) {
   wk_sched_home home = t->segment == WK_SEGMENT_CONST  ? WK_SCHED_CONST
                        : t->segment == WK_SEGMENT_WORK ? WK_SCHED_WORK
@@ -57,6 +91,7 @@ wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
   bool is_all = (operand == 0 && op->is_flat) || (operand == 1 && op->kind == WK_ACCEL_MM);
   wk_accel_planes_of(net, x, y.planes);
+  if (wk_accel_stacks(net, op) > 1) y.stack = stack_of(net, x);
   y.is_whole = is_all || !wk_accel_is_picture(t, x);
   y.rows = x->h, y.first = first_of(t, x), y.step = step_of(t, x);
   y.has_window = operand == 0 && !is_all && (op->kind == WK_ACCEL_CONV ||

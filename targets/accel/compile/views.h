@@ -18,6 +18,11 @@ wk_accel_spot wk_accel_spot_of(const wk_accel_net *net, const wk_accel_view *x,
 void wk_accel_planes_of(const wk_accel_net *net, const wk_accel_view *x, int64_t planes[2]);
 /* What an operator has of its result (-1), of operand 0 or 1. */
 wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op, int operand);
+/* Stacks of an operator that can be computed one after the other: as many as its result has, or
+ * 1. */
+int64_t wk_accel_stacks(const wk_accel_net *net, const wk_accel_op *op);
+/* Stacks [o, end) of an operator as one of its own; its pieces and constants stay those. */
+wk_accel_op wk_accel_some_stacks(const wk_accel_op *op, int64_t o, int64_t end);
 wk_sched_tensor wk_accel_sched_tensor(const wk_accel_tensor *t);
 
 #endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Strips of groups: which rows of which tensors are in each, and in which order operators have
+ * their turn. */
+#include <string.h>
+
+#include "compiler/stream/building.h"
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Rows that the operator computes, and that it asks others for; true: they have these already. */
+static bool ask_for_rows(wk_sched_builder *b, int index) {
+  const wk_sched_op *op = wk_sched_op_of(b, index);
+  wk_sched_op_rows *s = &b->strip->ops[index];
+  int t = op->out.tensor;
+  bool is_settled = true;
+  s->end = wk_sched_rows_below(wk_sched_tensor_of(b, t), &op->out, b->strip->tensors[t].end);
+  for (int k = 0; k < WK_SCHED_OPERANDS && s->end > s->done; k++) {
+    const wk_sched_view *v = &op->in[k];
+    int64_t rows[2];
+    if (v->tensor < 0 || !wk_sched_is_made_here(b, v->tensor)) continue;
+    wk_sched_needed_rows(wk_sched_tensor_of(b, v->tensor), v, s->done, s->end, rows);
+    wk_sched_tensor_state *x = &b->strip->tensors[v->tensor];
+    if (rows[1] > x->end) x->end = rows[1], is_settled = false;
+  }
+  return is_settled;
+}
+
+static void find_rows(wk_sched_builder *b) {
+  const wk_sched_group *g = b->base.group;
+  int strip = b->strip->strip;
+  for (int i = g->first; i <= g->last; i++) {
+    int t = wk_sched_op_of(b, i)->out.tensor;
+    int64_t rows = wk_sched_tensor_of(b, t)->rows;
+    wk_sched_tensor_state *x = &b->strip->tensors[t];
+    bool is_driven = !wk_sched_is_read_here(b, t) || strip + 1 == g->strips;
+    x->end = is_driven ? wk_ceil_div(rows * (strip + 1), g->strips) : 0;
+    if (x->end < x->done) x->end = x->done;
+  }
+  bool is_settled = false;
+  while (!is_settled) { /* again where who comes later writes a part of what is read before */
+    is_settled = true;
+    for (int i = g->last; i >= g->first; i--) is_settled = ask_for_rows(b, i) && is_settled;
+  }
+}
+
+static void find_needs(wk_sched_builder *b) {
+  const wk_sched_group *g = b->base.group;
+  for (int i = g->first; i <= g->last; i++) {
+    const wk_sched_op *op = wk_sched_op_of(b, i);
+    const wk_sched_op_rows *s = &b->strip->ops[i];
+    for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
+      const wk_sched_view *v = &op->in[k];
+      int64_t rows[2];
+      if (v->tensor < 0) continue;
+      wk_sched_tensor_state *x = &b->strip->tensors[v->tensor];
+      if (s->done < op->out.rows) {
+        wk_sched_needed_rows(wk_sched_tensor_of(b, v->tensor), v, s->done, s->done + 1, rows);
+        if (rows[0] < x->keep) x->keep = rows[0];
+      }
+      if (s->end <= s->done) continue;
+      wk_sched_needed_rows(wk_sched_tensor_of(b, v->tensor), v, s->done, s->end, rows);
+      if (rows[0] < x->low) x->low = rows[0];
+      if (rows[1] > x->high) x->high = rows[1];
+    }
+  }
+}
+
+static void join_planes(const wk_sched_builder *b, const wk_sched_op *op, const wk_sched_view *x,
+                        int64_t all[2]) {
+  int64_t planes[2];
+  wk_sched_round_planes(b, op, x, planes);
+  if (planes[0] < all[0]) all[0] = planes[0];
+  if (planes[1] > all[1]) all[1] = planes[1];
+}
+
+/* Planes of tensors in the round. */
+static void find_planes(wk_sched_builder *b) {
+  const wk_sched_group *g = b->base.group;
+  wk_sched_tensor_state *tensors = b->strip->tensors;
+  for (int i = g->first; i <= g->last; i++) {
+    const wk_sched_op *op = wk_sched_op_of(b, i);
+    join_planes(b, op, &op->out, tensors[op->out.tensor].made);
+    for (int k = 0; k < WK_SCHED_OPERANDS; k++)
+      if (op->in[k].tensor >= 0) join_planes(b, op, &op->in[k], tensors[op->in[k].tensor].planes);
+  }
+}
+
+/* ---- strips ---------------------------------------------------------------------------------- */
+
+static wk_sched_strip *strip_of(const wk_sched_builder *b, int64_t number) {
+  return (wk_sched_strip *)(uintptr_t)&b->strips[number % b->n_strips];
+}
+
+wk_sched_place wk_sched_place_before(const wk_sched_builder *b, int tensor) {
+  int64_t number = b->number;
+  for (;; number--) {
+    const wk_sched_tensor_state *x = &strip_of(b, number)->tensors[tensor];
+    if (!x->continues) return x->before;
+    const wk_sched_tensor_state *last = &strip_of(b, number - 1)->tensors[tensor];
+    if (last->place.buffer >= 0) return last->place;
+  }
+}
+
+/* The strip before this one is dropped, now that all of its operators have had their turn. */
+static void drop_before(wk_sched_builder *b, int64_t number) {
+  if (number < 1) return;
+  b->number = number;
+  for (size_t t = 0; t < b->base.net->n_tensors; t++) {
+    wk_sched_tensor_state *x = &strip_of(b, number)->tensors[t];
+    if (!x->continues) continue;
+    x->before = wk_sched_place_before(b, (int)t);
+    x->continues = false;
+  }
+}
+
+/* Of the same round what the strip before has made is there, of another one what was read, of the
+ * same planes. */
+static void begin_tensors(wk_sched_builder *b, const wk_sched_strip *last) {
+  wk_sched_strip *x = b->strip;
+  bool is_new = !last || last->round != x->round;
+  for (size_t t = 0; t < b->base.net->n_tensors; t++) {
+    wk_sched_tensor_state y = {.place = {.buffer = -1}, .before = {.buffer = -1},
+                               .low = INT64_MAX, .keep = INT64_MAX,
+                               .planes = {INT64_MAX, 0}, .made = {INT64_MAX, 0}};
+    if (!is_new) {
+      const wk_sched_tensor_state *z = &last->tensors[t];
+      memcpy(y.planes, z->planes, sizeof y.planes);
+      memcpy(y.made, z->made, sizeof y.made);
+      y.done = z->end;
+      y.continues = true;
+    }
+    x->tensors[t] = y;
+  }
+  if (is_new) find_planes(b);
+  for (size_t t = 0; t < b->base.net->n_tensors && is_new && last; t++) {
+    const wk_sched_tensor_state *z = &last->tensors[t];
+    wk_sched_tensor_state *y = &x->tensors[t];
+    y->continues = y->planes[0] == z->planes[0] && y->planes[1] == z->planes[1] &&
+                   !wk_sched_is_made_here(b, (int)t);
+  }
+}
+
+static void begin_strip(wk_sched_builder *b, int64_t number, int round, int strip) {
+  const wk_sched_strip *last = number ? strip_of(b, number - 1) : NULL;
+  drop_before(b, number - b->n_strips + 1);
+  b->number = number;
+  b->strip = strip_of(b, number);
+  b->strip->round = round, b->strip->strip = strip;
+  begin_tensors(b, last);
+  for (int i = b->base.group->first; i <= b->base.group->last; i++)
+    b->strip->ops[i] = (wk_sched_op_rows){.done = strip ? last->ops[i].end : 0};
+  find_rows(b);
+  find_needs(b);
+}
+
+/* ---- stages ---------------------------------------------------------------------------------- */
+
+/* Rows of the tensor go along from strip to strip: for all but one reader, row by row. */
+static bool may_carry(const wk_sched_net *net, const wk_sched_group *g, int tensor) {
+  int readers = 0;
+  for (int i = g->first; i <= g->last; i++)
+    for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
+      const wk_sched_view *v = &net->ops[i].in[k];
+      if (v->tensor != tensor) continue;
+      if (v->has_window && (v->span > v->stride || v->pad)) return true;
+      if (v->is_whole || v->step != 1 || readers++) return true;
+    }
+  return false;
+}
+
+/* Operators before `op` and those from there on write parts of one tensor: what goes along must be
+ * there as a whole. */
+static bool share_result(const wk_sched_net *net, const wk_sched_group *g, int op) {
+  for (int i = g->first; i < op; i++)
+    for (int j = op; j <= g->last; j++) {
+      int t = net->ops[i].out.tensor;
+      if (t == net->ops[j].out.tensor && may_carry(net, g, t)) return true;
+    }
+  return false;
+}
+
+/* Operators of a group fall into stages where an engine would wait for another one that has waited
+ * for it. The end of the one that begins with `first`. */
+static int stage_end(const wk_sched_net *net, const wk_sched_group *g, int first) {
+  unsigned used = 0;
+  for (int i = first; i <= g->last; i++) {
+    unsigned own = 1u << net->ops[i].queue;
+    bool comes_back = i > first && net->ops[i].queue != net->ops[i - 1].queue && used & own;
+    if (comes_back && !share_result(net, g, i)) return i;
+    used |= own;
+  }
+  return g->last + 1;
+}
+
+int wk_sched_stages(const wk_sched_net *net, const wk_sched_group *g) {
+  int n = 0;
+  for (int i = g->first; i <= g->last; i = stage_end(net, g, i)) n++;
+  return n < WK_SCHED_STAGES ? n : WK_SCHED_STAGES;
+}
+
+/* Operators [first, end) in strip `number`. */
+static void run_stage(wk_sched_builder *b, int64_t number, int first, int end) {
+  b->number = number;
+  b->strip = strip_of(b, number);
+  for (int i = first; i < end; i++)
+    if (b->strip->ops[i].end > b->strip->ops[i].done) wk_sched_compute(b, i);
+}
+
+/* Rounds [r0, r1) of a group: the strips one after the other, or each stage of a strip behind the
+ * stage before of the next strip. */
+static void build_group(wk_sched_builder *b, const wk_sched_group *g, int r0, int r1,
+                        wk_sched_round_steps *out) {
+  int n = g->staggers ? wk_sched_stages(b->base.net, g) : 1;
+  int64_t count = (int64_t)(r1 - r0) * g->strips;
+  b->base.group = g;
+  b->n_strips = n + 1;
+  for (int64_t at = 0; at < count + n - 1; at++) {
+    if (at < count) begin_strip(b, at, r0 + (int)(at / g->strips), (int)(at % g->strips));
+    int first = g->first;
+    for (int k = 0; k < n; k++) {
+      int end = k + 1 < n ? stage_end(b->base.net, g, first) : g->last + 1;
+      if (at >= k && at - k < count) run_stage(b, at - k, first, end);
+      first = end;
+    }
+    int64_t done = at - (n - 1) + 1; /* strips */
+    const wk_sched_steps *s = b->base.steps;
+    for (int k = 0; k < 2; k++)
+      if (done == (int64_t)(k + 1) * g->strips)
+        out->end[k] = s->list.n, out->bytes[k] = s->loaded + s->stored;
+  }
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+/* Whoever has the tensor while it stays is among the groups that go round by round together. */
+static bool stays_within(const wk_sched_builder *b, const wk_sched_group *g, size_t t) {
+  const wk_sched_use *u = &b->uses[t];
+  int from = u->first_writer >= 0 ? u->first_writer : u->first_reader;
+  return g->rounds > 1 && from >= b->first && from <= b->last &&
+         b->plan->resident[t] <= b->last;
+}
+
+static void planes_within(const wk_sched_builder *b, size_t t, int64_t planes[2]) {
+  planes[0] = INT64_MAX, planes[1] = 0;
+  for (int i = b->first; i <= b->last; i++) {
+    const wk_sched_op *op = wk_sched_op_of(b, i);
+    if (op->out.tensor == (int)t) join_planes(b, op, &op->out, planes);
+    for (int k = 0; k < WK_SCHED_OPERANDS; k++)
+      if (op->in[k].tensor == (int)t) join_planes(b, op, &op->in[k], planes);
+  }
+}
+
+/* Planes that stay: those of the round, or all. What is read alone is there already if they are
+ * those of the round before. */
+static void find_residents(wk_sched_builder *b, const wk_sched_group *g, int round) {
+  b->base.group = g;
+  b->strip = &b->strips[0];
+  b->strip->round = round;
+  for (size_t t = 0; t < b->base.net->n_tensors; t++) {
+    wk_sched_resident_state *y = &b->resident[t];
+    bool is_within = stays_within(b, g, t);
+    int64_t planes[2] = {0, wk_sched_tensor_of(b, (int)t)->planes};
+    if (b->plan->resident[t] < 0 || (y->place.buffer >= 0 && !is_within)) continue;
+    if (is_within) planes_within(b, t, planes);
+    bool is_same = planes[0] == y->planes[0] && planes[1] == y->planes[1];
+    if (is_within && (b->uses[t].first_writer >= 0 || !is_same)) y->place.buffer = -1;
+    memcpy(y->planes, planes, sizeof planes);
+  }
+}
+
+/* No constants of theirs are in the scratchpad. */
+static void forget_consts(wk_sched_builder *b) {
+  for (int i = b->first; i <= b->last; i++) {
+    size_t n = wk_sched_op_of(b, i)->pieces;
+    b->consts[i] = wk_arena_alloc(b->arena, n * sizeof(int));
+    for (size_t k = 0; k < n; k++) b->consts[i][k] = -1;
+  }
+}
+
+static void begin_group(wk_sched_builder *b, const wk_sched_group *g) {
+  wk_sched_steps *s = b->base.steps;
+  s->group = s->groups++;
+  wk_vec_push(&s->alone, g->alone);
+}
+
+static void mark(wk_sched_builder *b, size_t g) {
+  if (!b->plan->marks) return;
+  wk_sched_steps_compute(b->base.steps, -1, NULL);
+  b->base.net->machine->mark(&b->base, g);
+}
+
+/* Rounds that are built of those that there are: two, and one more where strips overlap, so that
+ * the second is like those behind it. */
+static int built_rounds(const wk_sched_builder *b, const wk_sched_group *g) {
+  int all = g->rounds < 1 ? 1 : g->rounds, limit = b->plan->limit;
+  if (limit > 1 && g->is_brief) return all;
+  if (limit > 1 && g->staggers) limit++;
+  return limit && all > limit ? limit : all;
+}
+
+/* Groups [g, end). */
+static void build_together(wk_sched_builder *b, size_t g, size_t end) {
+  wk_sched_steps *s = b->base.steps;
+  const wk_sched_group *first = &b->plan->groups.data[g];
+  int rounds = built_rounds(b, first);
+  wk_sched_round_steps x = {.more = b->plan->limit > 1 ? first->rounds - rounds : 0};
+  b->first = first->first, b->last = b->plan->groups.data[end - 1].last;
+  if (end == g + 1) {
+    forget_consts(b);
+    find_residents(b, first, 0);
+    begin_group(b, first);
+    build_group(b, first, 0, rounds, &x);
+    mark(b, g);
+  }
+  for (int r = 0; r < rounds && end > g + 1; r++) {
+    wk_sched_round_steps ignored;
+    forget_consts(b);
+    find_residents(b, first, r);
+    for (size_t i = g; i < end; i++) {
+      begin_group(b, &b->plan->groups.data[i]);
+      build_group(b, &b->plan->groups.data[i], r, r + 1, &ignored);
+      if (r + 1 == rounds) mark(b, i);
+    }
+    if (r < 2) x.end[r] = s->list.n, x.bytes[r] = s->loaded + s->stored;
+  }
+  if (x.more > 0) wk_vec_push(&s->rounds, x);
+}
+
+size_t wk_sched_together(const wk_sched_plan *p, size_t g) {
+  size_t end = g + 1;
+  while (end < p->groups.n && p->groups.data[end].follows) end++;
+  return end;
+}
+
+void wk_sched_round(const wk_sched_op *op, int rounds, int round, int64_t stacks[2]) {
+  int64_t all = wk_sched_stacks(op);
+  if (rounds < 1) rounds = 1;
+  stacks[0] = all * round / rounds;
+  stacks[1] = all * (round + 1) / rounds;
+}
+
+void wk_sched_build(const wk_sched_net *net, const wk_sched_plan *p, const wk_sched_use *uses,
+                    size_t g0, size_t g1, wk_sched_steps *out) {
+  wk_sched_builder b = {.base = {.net = net, .steps = out}, .plan = p, .uses = uses,
+                        .arena = wk_arena_new()};
+  for (size_t k = 0; k < WK_COUNTOF(b.strips); k++) {
+    b.strips[k].tensors = wk_arena_alloc(b.arena, net->n_tensors * sizeof *b.strips[k].tensors);
+    b.strips[k].ops = wk_arena_alloc(b.arena, net->n_ops * sizeof *b.strips[k].ops);
+  }
+  b.consts = wk_arena_alloc(b.arena, net->n_ops * sizeof *b.consts);
+  b.resident = wk_arena_alloc(b.arena, net->n_tensors * sizeof *b.resident);
+  for (size_t t = 0; t < net->n_tensors; t++) b.resident[t].place.buffer = -1;
+  out->command_bytes = net->machine->command_bytes;
+  out->lasting = p->lasting;
+  out->is_begin = g0 < g1 && !p->groups.data[g0].first;
+  for (size_t g = g0, end; g < g1; g = end) {
+    end = wk_sched_together(p, g);
+    if (end > g1) end = g1;
+    out->by_planes = out->by_planes || p->groups.data[g].rounds > 1;
+    build_together(&b, g, end);
+  }
+  wk_arena_free(b.arena);
+}
