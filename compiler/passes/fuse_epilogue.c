@@ -85,6 +85,7 @@ wk_status wk_pass_fuse_epilogue(wk_graph *g, wk_pass_ctx *c) {
       WK_TRY(fuse(c, g, (wk_node_id)i, map, &changed));
     }
     if (changed) WK_TRY(wk_graph_normalise(g));
+    if (changed && c->owners) wk_owners_forget(c->owners);
   }
   return NULL;
 }

@@ -32,6 +32,7 @@ static const char *fault_of_machine(const wk_sched_machine *m) {
 static const char *fault_of_op(const wk_sched_net *net, size_t i) {
   const wk_sched_op *op = &net->ops[i];
   if (op->pieces < 1) return "an operator without pieces";
+  if (op->queue < 0 || op->queue >= net->machine->queues.n) return "an operator of no queue";
   if (op->out.tensor < 0 || op->out.step < 0) return "an operator without a result";
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
     int t = op->in[k].tensor;

@@ -54,6 +54,10 @@ void wk_sched_move_rows(wk_sched_building *b, bool stores, uint32_t layer, int t
   int64_t most = m->most_run / run;
   bool is_solid = p->rows == r1 - r0 && p->pitch == x->row;
   if (most > m->most_runs) most = m->most_runs;
+  if (p->pitch != x->row && most > 0) { /* each row is a run there */
+    int64_t planes = p->rows == r1 - r0 ? m->most_runs / (r1 - r0) : 1;
+    if (most > planes) most = planes > 1 ? planes : 1;
+  }
   if (most < 1) { /* one plane in several */
     int64_t half = (r0 + r1) / 2;
     if (r1 - r0 == 1) {
@@ -69,7 +73,7 @@ void wk_sched_move_rows(wk_sched_building *b, bool stores, uint32_t layer, int t
     move.at = p->offset + (q - p->plane) * there + (r0 - p->row) * p->pitch + p->lead;
     move.dram = q * plane + r0 * x->row;
     move.n1 = move.chunks = n;
-    if (p->pitch != x->row) /* shaped, of one plane: columns of padding between the rows */
+    if (p->pitch != x->row) /* shaped: columns of padding between the rows */
       move.chunk = x->row, move.chunks = n * (r1 - r0), move.pitch = p->pitch;
     else if (is_solid)
       move.chunk = n * run, move.chunks = 1;

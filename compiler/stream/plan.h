@@ -31,8 +31,8 @@ typedef struct {
   int lasting;   /* steps: a buffer that is used for longer lies where those do that last */
   int64_t chunk; /* bytes of constants that are loaded in one go, about */
   bool marks;    /* a MARK behind every group */
-  int limit;     /* of every group so many rounds are built, 1 or 2, and the others are like the
-                    last of them; 0: all */
+  int limit;     /* of every group so many rounds are built, 1 or 2, or as many more as it takes for
+                    the second to be like the others; 0: all */
   int misfit;    /* no plan was found: the operator that no group with it has room for */
 } wk_sched_plan;
 

@@ -47,81 +47,7 @@ bool wk_sched_is_group(const searching *x, int first, int last) {
   return true;
 }
 
-/* ---- rounds ---------------------------------------------------------------------------------- */
-
-bool wk_sched_has_stacks(const wk_sched_net *net) {
-  for (size_t i = 0; i < net->n_ops; i++)
-    if (wk_sched_stacks(&net->ops[i]) > 1) return true;
-  return false;
-}
-
-/* Planes that operators [first, last] write, or read, of a tensor in a round. */
-static bool planes_in(const searching *x, int first, int last, int tensor, bool reads, int rounds,
-                      int round, int64_t planes[2]) {
-  planes[0] = INT64_MAX, planes[1] = 0;
-  for (int i = first; i <= last; i++) {
-    const wk_sched_op *op = &x->net->ops[i];
-    int64_t stacks[2], own[2];
-    wk_sched_round(op, rounds, round, stacks);
-    for (int k = reads ? 0 : -1; k < (reads ? WK_SCHED_OPERANDS : 0); k++) {
-      const wk_sched_view *v = k < 0 ? &op->out : &op->in[k];
-      if (v->tensor != tensor) continue;
-      wk_sched_planes_of(op, v, stacks, own);
-      if (own[0] < planes[0]) planes[0] = own[0];
-      if (own[1] > planes[1]) planes[1] = own[1];
-    }
-  }
-  return planes[1] > 0;
-}
-
-/* What is read of what the operators make is made in the same round, and nothing twice. Rounds are
- * alike, so the first and the last tell. */
-static bool are_rounds_apart(const searching *x, int first, int last, int rounds) {
-  for (int i = first; i <= last; i++) {
-    int t = x->net->ops[i].out.tensor;
-    for (int k = 0; k < 2; k++) {
-      int64_t made[2], read[2], next[2];
-      int round = k ? rounds - 1 : 0, other = k ? rounds - 2 : 1;
-      planes_in(x, first, last, t, false, rounds, round, made);
-      planes_in(x, first, last, t, false, rounds, other, next);
-      if (overlap(made, next)) return false;
-      if (planes_in(x, first, last, t, true, rounds, round, read) &&
-          (read[0] < made[0] || read[1] > made[1]))
-        return false;
-    }
-  }
-  return true;
-}
-
-int wk_sched_most_rounds(const searching *x, int first, int last) {
-  int64_t stacks = wk_sched_stacks(&x->net->ops[first]);
-  for (int i = first + 1; i <= last; i++)
-    if (wk_sched_stacks(&x->net->ops[i]) != stacks) return 1;
-  return stacks > 1 && are_rounds_apart(x, first, last, (int)stacks) ? (int)stacks : 1;
-}
-
-bool wk_sched_can_follow(const searching *x, const wk_sched_plan *p, size_t g) {
-  const wk_sched_group *y = &p->groups.data[g];
-  size_t first = g - 1;
-  if (y->rounds == 1 || y->rounds != y[-1].rounds) return false;
-  while (first && p->groups.data[first].follows) first--;
-  for (int i = p->groups.data[first].first; i <= y->last; i++)
-    if (wk_sched_stacks(&x->net->ops[i]) % y->rounds) return false;
-  return are_rounds_apart(x, p->groups.data[first].first, y->last, y->rounds);
-}
-
 /* ---- what it costs --------------------------------------------------------------------------- */
-
-/* Cycles of a queue's own work in the first n steps. */
-static int64_t busy(const wk_sched_steps *s, const wk_sched_times *t, int queue, size_t n) {
-  int64_t sum = 0, last = 0;
-  for (size_t i = 0; i < n; i++) {
-    if (s->list.data[i].queue != queue) continue;
-    int64_t from = t->start[i] > last ? t->start[i] : last;
-    if (t->retire[i] > from) sum += t->retire[i] - from, last = t->retire[i];
-  }
-  return sum;
-}
 
 /* What a mode's search goes by. unhidden: how much of what a group by itself does not hide its
  * neighbours will not hide either. Where they may, that is not known, so groups are found with each
@@ -148,30 +74,40 @@ static double cost_of(const searching *x, const verdict *v, int guess) {
 
 static int guesses(const searching *x) { return modes[x->o->prefetch].guesses; }
 
-/* When the first n steps have retired. */
-static int64_t end_of(const wk_sched_times *t, size_t n) {
-  int64_t end = 0;
-  for (size_t i = 0; i < n; i++)
-    if (t->retire[i] > end) end = t->retire[i];
-  return end;
+/* Of the first steps: when they have retired; cycles of queues' own work, and until when it is. */
+typedef struct {
+  size_t n;
+  int64_t end, busy[WK_SCHED_QUEUES], last[WK_SCHED_QUEUES];
+} progress;
+
+static void go_on(progress *p, const wk_sched_steps *s, const wk_sched_times *t, size_t n) {
+  for (; p->n < n; p->n++) {
+    int q = s->list.data[p->n].queue;
+    int64_t from = t->start[p->n], retire = t->retire[p->n];
+    if (from < p->last[q]) from = p->last[q];
+    if (retire > from) p->busy[q] += retire - from, p->last[q] = retire;
+    if (p->end < retire) p->end = retire;
+  }
 }
 
-/* Rounds that were not built. */
-static void add_rounds(const wk_sched_steps *s, const wk_sched_times *t, verdict *v) {
+/* Cycles, bytes and work of all rounds: those that were not built are like the second one. */
+static void add_up(const wk_sched_steps *s, const wk_sched_times *t, verdict *v,
+                   int64_t busy[WK_SCHED_QUEUES]) {
+  progress p = {0};
+  v->cycles = t->cycles;
+  v->bytes = s->loaded + s->stored;
+  memset(busy, 0, WK_SCHED_QUEUES * sizeof *busy);
   for (size_t i = 0; i < s->rounds.n; i++) {
     const wk_sched_round_steps *r = &s->rounds.data[i];
-    v->cycles += r->more * (end_of(t, r->end[1]) - end_of(t, r->end[0]));
+    go_on(&p, s, t, r->end[0]);
+    const progress first = p;
+    go_on(&p, s, t, r->end[1]);
+    v->cycles += r->more * (p.end - first.end);
     v->bytes += r->more * (r->bytes[1] - r->bytes[0]);
+    for (int q = 0; q < WK_SCHED_QUEUES; q++) busy[q] += r->more * (p.busy[q] - first.busy[q]);
   }
-}
-
-static double busy_of(const wk_sched_steps *s, const wk_sched_times *t, int queue) {
-  int64_t all = busy(s, t, queue, s->list.n);
-  for (size_t i = 0; i < s->rounds.n; i++) {
-    const wk_sched_round_steps *r = &s->rounds.data[i];
-    all += r->more * (busy(s, t, queue, r->end[1]) - busy(s, t, queue, r->end[0]));
-  }
-  return (double)all;
+  go_on(&p, s, t, s->list.n);
+  for (int q = 0; q < WK_SCHED_QUEUES; q++) busy[q] += p.busy[q];
 }
 
 verdict wk_sched_judge(const searching *x, const wk_sched_plan *p, size_t g0, size_t g1) {
@@ -183,15 +119,14 @@ verdict wk_sched_judge(const searching *x, const wk_sched_plan *p, size_t g0, si
   wk_sched_depend(x->net, x->o->prefetch, x->o->without, s);
   int64_t room = x->net->machine->scratchpad;
   verdict v = {.fits = wk_sched_simulate(x->net, s, room, x->o->prefetch, a, &t)};
-  v.cycles = t.cycles;
-  v.bytes = s->loaded + s->stored;
+  int64_t work[WK_SCHED_QUEUES];
   if (v.fits) {
     const wk_sched_machine *m = x->net->machine;
-    add_rounds(s, &t, &v);
+    add_up(s, &t, &v, work);
     v.most = v.bus = (double)v.bytes * (double)m->bytes_den / (double)m->bytes_num;
     for (int q = 0; q < m->queues.n; q++) {
       if (!wk_sched_in(m->queues.computes, q)) continue;
-      v.busy[q] = busy_of(s, &t, q);
+      v.busy[q] = (double)work[q];
       if (v.busy[q] > v.most) v.most = v.busy[q];
     }
     v.cost = cost_of(x, &v, 0);
@@ -215,7 +150,8 @@ static void record(const searching *x, const wk_sched_group *g, const verdict *v
 }
 
 bool wk_sched_may_stagger(const searching *x, const wk_sched_group *g) {
-  return (g->strips > 1 || g->rounds > 1) && !wk_sched_leaves_out(x, WK_SCHED_STAGGER) &&
+  bool overlaps = g->strips > 1 || (g->rounds > 1 && x->plan.limit != 1);
+  return overlaps && !wk_sched_leaves_out(x, WK_SCHED_STAGGER) &&
          wk_sched_stages(x->net, g) > 1;
 }
 
@@ -249,7 +185,8 @@ enum { SHORT_ROUND = 4096 };
 static double try_group(const searching *x, wk_sched_group *g, bool *fits, way best[GUESSES]) {
   g->is_brief = false;
   verdict v = judge_group(x, g);
-  g->is_brief = v.fits && v.cycles < (int64_t)SHORT_ROUND * g->rounds;
+  int rounds = x->plan.limit == 1 ? 1 : g->rounds;
+  g->is_brief = v.fits && v.cycles < (int64_t)SHORT_ROUND * rounds;
   if (g->is_brief && x->plan.limit > 1 && g->rounds > 2) v = judge_group(x, g);
   record(x, g, &v);
   if (!v.fits) return INFINITY;
@@ -468,7 +405,7 @@ static int64_t resident_bytes(const searching *x, size_t tensor, size_t g, size_
   for (size_t i = g + 1; i <= end; i++) together = together && p->groups.data[i].follows;
   int64_t planes[2];
   if (!together) return y->bytes;
-  planes_in(x, p->groups.data[g].first, p->groups.data[end].last, (int)tensor,
+  wk_sched_planes_in(x, p->groups.data[g].first, p->groups.data[end].last, (int)tensor,
             x->uses[tensor].first_writer < 0, p->groups.data[g].rounds, 0, planes);
   return (planes[1] - planes[0]) * y->rows * y->row;
 }
@@ -634,9 +571,12 @@ static void search_other(searching *x, const other_search *how) {
     x->guess = y.guess;
     y.plan = worse;
   }
-  if (is_better && !without) forget(e, 0, found);
-  else if (e) e->list.n = found; /* what leaves out an idea has no candidates of its own */
-  if (e && is_better && without) e->single = cycles[0], e->grouped = cycles[1];
+  if (is_better && !without && !how->is_first) forget(e, 0, found);
+  else if (e) e->list.n = found; /* what leaves out an idea, or rounds, has no candidates */
+  if (e && is_better && without & WK_SCHED_FUSION) {
+    e->single = cycles[0];
+    if (!e->grouped) e->grouped = cycles[1];
+  }
   wk_sched_plan_free(&y.plan);
 }
 
@@ -664,7 +604,7 @@ static wk_status search_all(searching *x, int limit) {
   WK_TRY(search(x));
   search_others(x);
   wk_sched_improve(x, tries);
-  if (tries) record_plan(x);
+  record_plan(x);
   return NULL;
 }
 

@@ -311,8 +311,9 @@ bool wk_sched_simulate(const wk_sched_net *net, const wk_sched_steps *s, int64_t
     size_t failed = simulate(&x);
     fine = failed == s->list.n;
     out->failed = failed;
-    if (fine || alone[s->list.data[failed].group] || !s->list.data[failed].group) break;
-    alone[s->list.data[failed].group] = true;
+    int group = fine ? 0 : s->list.data[failed].group;
+    if (!group || alone[group]) break;
+    for (size_t g = 1; g < s->same.n; g++) alone[g] |= s->same.data[g] == s->same.data[group];
   }
   free(alone);
   if (fine && mode == WK_PREFETCH_SERIAL) run_serially(net, s, out);

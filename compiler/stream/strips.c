@@ -194,8 +194,16 @@ static int stage_end(const wk_sched_net *net, const wk_sched_group *g, int first
 
 int wk_sched_stages(const wk_sched_net *net, const wk_sched_group *g) {
   int n = 0;
-  for (int i = g->first; i <= g->last; i = stage_end(net, g, i)) n++;
-  return n < WK_SCHED_STAGES ? n : WK_SCHED_STAGES;
+  for (int i = g->first; i <= g->last && n < WK_SCHED_STAGES; i = stage_end(net, g, i)) n++;
+  return n;
+}
+
+/* How many stages run side by side; ends: behind the last operator of each. */
+static int find_stages(const wk_sched_net *net, const wk_sched_group *g,
+                       int ends[WK_SCHED_STAGES]) {
+  int n = g->staggers ? wk_sched_stages(net, g) : 1, first = g->first;
+  for (int k = 0; k < n; k++) first = ends[k] = k + 1 < n ? stage_end(net, g, first) : g->last + 1;
+  return n;
 }
 
 /* Operators [first, end) in strip `number`. */
@@ -206,22 +214,28 @@ static void run_stage(wk_sched_builder *b, int64_t number, int first, int end) {
     if (b->strip->ops[i].end > b->strip->ops[i].done) wk_sched_compute(b, i);
 }
 
+static void use_strips(wk_sched_builder *b, int n) {
+  b->n_strips = n;
+  for (int k = 0; k < n; k++) {
+    wk_sched_strip *x = &b->strips[k];
+    if (x->ops) continue;
+    x->tensors = wk_arena_alloc(b->arena, b->base.net->n_tensors * sizeof *x->tensors);
+    x->ops = wk_arena_alloc(b->arena, b->base.net->n_ops * sizeof *x->ops);
+  }
+}
+
 /* Rounds [r0, r1) of a group: the strips one after the other, or each stage of a strip behind the
  * stage before of the next strip. */
 static void build_group(wk_sched_builder *b, const wk_sched_group *g, int r0, int r1,
                         wk_sched_round_steps *out) {
-  int n = g->staggers ? wk_sched_stages(b->base.net, g) : 1;
+  int ends[WK_SCHED_STAGES], n = find_stages(b->base.net, g, ends);
   int64_t count = (int64_t)(r1 - r0) * g->strips;
   b->base.group = g;
-  b->n_strips = n + 1;
+  use_strips(b, n + 1);
   for (int64_t at = 0; at < count + n - 1; at++) {
     if (at < count) begin_strip(b, at, r0 + (int)(at / g->strips), (int)(at % g->strips));
-    int first = g->first;
-    for (int k = 0; k < n; k++) {
-      int end = k + 1 < n ? stage_end(b->base.net, g, first) : g->last + 1;
-      if (at >= k && at - k < count) run_stage(b, at - k, first, end);
-      first = end;
-    }
+    for (int k = 0; k < n; k++)
+      if (at >= k && at - k < count) run_stage(b, at - k, k ? ends[k - 1] : g->first, ends[k]);
     int64_t done = at - (n - 1) + 1; /* strips */
     const wk_sched_steps *s = b->base.steps;
     for (int k = 0; k < 2; k++)
@@ -281,6 +295,7 @@ static void begin_group(wk_sched_builder *b, const wk_sched_group *g) {
   wk_sched_steps *s = b->base.steps;
   s->group = s->groups++;
   wk_vec_push(&s->alone, g->alone);
+  wk_vec_push(&s->same, g->first);
 }
 
 static void mark(wk_sched_builder *b, size_t g) {
@@ -289,8 +304,8 @@ static void mark(wk_sched_builder *b, size_t g) {
   b->base.net->machine->mark(&b->base, g);
 }
 
-/* Rounds that are built of those that there are: two, and one more where strips overlap, so that
- * the second is like those behind it. */
+/* Rounds that are built of those that there are, by the first of the groups: two, and one more
+ * where strips overlap, so that the second is like those behind it; all where they are brief. */
 static int built_rounds(const wk_sched_builder *b, const wk_sched_group *g) {
   int all = g->rounds < 1 ? 1 : g->rounds, limit = b->plan->limit;
   if (limit > 1 && g->is_brief) return all;
@@ -343,10 +358,6 @@ void wk_sched_build(const wk_sched_net *net, const wk_sched_plan *p, const wk_sc
                     size_t g0, size_t g1, wk_sched_steps *out) {
   wk_sched_builder b = {.base = {.net = net, .steps = out}, .plan = p, .uses = uses,
                         .arena = wk_arena_new()};
-  for (size_t k = 0; k < WK_COUNTOF(b.strips); k++) {
-    b.strips[k].tensors = wk_arena_alloc(b.arena, net->n_tensors * sizeof *b.strips[k].tensors);
-    b.strips[k].ops = wk_arena_alloc(b.arena, net->n_ops * sizeof *b.strips[k].ops);
-  }
   b.consts = wk_arena_alloc(b.arena, net->n_ops * sizeof *b.consts);
   b.resident = wk_arena_alloc(b.arena, net->n_tensors * sizeof *b.resident);
   for (size_t t = 0; t < net->n_tensors; t++) b.resident[t].place.buffer = -1;

@@ -21,8 +21,9 @@ bool wk_owners_takes(wk_owners *o, uint32_t target, const wk_graph *g, wk_node_i
 /* Position of the first target that could; their number: none. */
 uint32_t wk_owners_first(wk_owners *o, const wk_graph *g, wk_node_id node);
 
-/* Drops all rows: a graph is another one now. A node that fusion has made of one row's node goes on
- * with that row until then: fusion asks whether its owner still has it. */
+/* Drops all rows: a graph is another one now, or its nodes have other numbers. A node whose
+ * operands fusion has replaced goes on with its row until then: fusion asks whether its owner still
+ * has it. */
 void wk_owners_forget(wk_owners *o);
 
 #endif

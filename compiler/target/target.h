@@ -136,8 +136,9 @@ struct wk_target {
   wk_target_cost cost; /* of every machine; zeros: nothing costs anything */
   wk_target_cost (*cost_of)(const wk_instance *t); /* of this one; NULL: cost */
   bool keeps_products; /* whoever asks for it wants to see it work: a part that multiplies stays,
-                          though the host be faster, and where none does so all stay. A part beside
-                          it pays for its edges, and costs decide between machines of the kind */
+                          though the host be faster, and in a graph where none does so all stay. A
+                          part beside it pays for its edges, and costs decide between machines of
+                          the kind */
   bool has_copies;    /* there may be several machines of one spec; with cost_of */
   bool places_itself; /* compile gets programs without offsets and calls the planner */
   bool wants_integers; /* it multiplies integers alone: of float models commands say what to do */

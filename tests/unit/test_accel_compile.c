@@ -29,6 +29,12 @@ static const accel_case cases[] = {
      "  %s = map(%x, %y) {body=\"sat<i8>(add(i32(%0), i32(%1)))\"} : i8[2,9,300]\n"
      "  %p = map(%s) {body=\"min(%0, 7i8)\"} : i8[2,9,300]\n"
      "  output %p\n}\n"},
+    {"many dense images", {.target = "accel:base"},
+     "graph @main(%x: i8[256,1,16,16]) {\n"
+     "  %w = constant i8[16,1,5,5] splat(3)\n"
+     "  %y = conv(%x, %w) {strides=[4,4], pads=[2,2,2,2], dilations=[1,1], epilogue=\"" SUM "\"} : "
+     "i8[256,16,4,4]\n"
+     "  output %y\n}\n"},
     {"a result whose axes are in any order", {.target = "accel:tiny"},
      "graph @main(%x: u8[1,6,93,93]) {\n"
      "  %y = transpose(%x) {perm=[3,1,2,0]} : u8[93,6,93,1]\n"

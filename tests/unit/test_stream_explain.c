@@ -61,8 +61,10 @@ static wk_sched_candidate candidates[] = {
 enum { CANDIDATES = WK_COUNTOF(candidates) - 2 };
 
 static const wk_sched_group chosen[] = {
-    {0, 1, 2, true, false, 1, false, false, false}, {2, 3, 3, true, false, 1, false, false, false},
-    {4, 4, 1, false, false, 1, false, false, false}, {5, 5, 1, false, true, 1, false, false, false}};
+    {0, 1, 2, true, false, 1, false, false, false},
+    {2, 3, 3, true, false, 1, false, false, false},
+    {4, 4, 1, false, false, 1, false, false, false},
+    {5, 5, 1, false, true, 1, false, false, false}};
 
 typedef struct {
   wk_sched_op ops[OPERATORS + 1];
@@ -105,8 +107,8 @@ static void explain(const part *p, wk_sched_explain *x, char *text, size_t size)
 }
 
 #define HEAD                                                                                       \
-  "groups with it, those of other operators than the chosen one at their best (*: chosen; total: " \
-  "what the part costs with it, the least wins):\n"                                                \
+  "groups with it, those of other operators than the chosen one at their best (*: chosen; 2x8: "   \
+  "in 8 rounds; s: stages side by side; total: what the part costs with it, the least wins):\n"    \
   "  from   to strips  constants     cycles      bytes      array     vector     memory  limit   " \
   "     idle         cost        total\n"
 

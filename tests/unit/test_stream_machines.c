@@ -480,7 +480,7 @@ static void note(seen *s, const wk_sched_plan *p) {
   }
 }
 
-/* ---- plans that no search would find ---------------------------------------------------------- */
+/* ---- plans that no search would find --------------------------------------------------------- */
 
 static void vary_groups(made *x, const wk_sched_searching *y, wk_sched_plan *p) {
   for (size_t g = 0; g + 1 < p->groups.n; g++) {

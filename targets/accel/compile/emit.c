@@ -75,10 +75,12 @@ static wk_sched_place load_dense(wk_sched_building *b, int t, const int64_t plan
                       .pitch = (c.before + c.others) * op->a.sx, .lead = left};
   p.buffer = wk_sched_buffer_add(b->steps, n * rows * p.pitch, op->a.sx);
   int64_t right = p.pitch - left - x->row;
-  if (left)
-    fill(b, op->layer, p.buffer, 0, op->a_zero, left, rows * n, p.pitch, 1, 0);
-  if (right)
-    fill(b, op->layer, p.buffer, left + x->row, op->a_zero, right, rows * n, p.pitch, 1, 0);
+  for (int64_t q = 0; q < n; q++) {
+    int64_t at = q * rows * p.pitch;
+    if (left) fill(b, op->layer, p.buffer, at, op->a_zero, left, rows, p.pitch, 1, 0);
+    if (right)
+      fill(b, op->layer, p.buffer, at + left + x->row, op->a_zero, right, rows, p.pitch, 1, 0);
+  }
   wk_sched_move_rows(b, false, op->layer, t, &p, r0, r1, planes[0], planes[1]);
   return p;
 }
