@@ -42,13 +42,8 @@ static double total_of(const explaining *e, const wk_sched_candidate *c) {
 }
 
 static bool is_chosen(const explaining *e, const wk_sched_group *g) {
-  for (size_t i = 0; i < e->plan->groups.n; i++) {
-    const wk_sched_group *y = &e->plan->groups.data[i];
-    if (y->first == g->first && y->last == g->last && y->strips == g->strips &&
-        y->keeps == g->keeps && y->rounds == g->rounds &&
-        y->staggers == g->staggers)
-      return true;
-  }
+  for (size_t i = 0; i < e->plan->groups.n; i++)
+    if (wk_sched_is_same_way(&e->plan->groups.data[i], g)) return true;
   return false;
 }
 

@@ -210,10 +210,7 @@ static void mend_rounds(wk_sched_searching *x) {
 }
 
 static bool is_same(const wk_sched_group *a, const wk_sched_group *b) {
-  return a->first == b->first && a->last == b->last && a->strips == b->strips &&
-         a->rounds == b->rounds && a->follows == b->follows && a->staggers == b->staggers &&
-         a->keeps == b->keeps &&
-         a->alone == b->alone;
+  return wk_sched_is_same_way(a, b) && a->follows == b->follows && a->alone == b->alone;
 }
 
 /* The groups that differ and their neighbours, by themselves: whether the whole may get faster. */
@@ -244,8 +241,7 @@ static bool has_stages(const wk_sched_searching *x) {
 void wk_sched_improve(wk_sched_searching *x, int tries) {
   improving y = {.x = x, .random = {1},
                  .has_stages = has_stages(x),
-                 .has_stacks = wk_sched_has_stacks(x->net) &&
-                               !wk_sched_leaves_out(x, WK_SCHED_STACKS)};
+                 .has_stacks = wk_sched_tries_stacks(x)};
   wk_sched_plan first = {0}, best = {0};
   if (!tries || !x->plan.groups.n) return;
   first.resident = wk_xcalloc(x->net->n_tensors, sizeof(int));

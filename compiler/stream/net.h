@@ -84,6 +84,9 @@ static inline int64_t wk_sched_stacks(const wk_sched_op *op) {
 /* Planes that stacks [stacks[0], stacks[1]) of an operator have in a view of its own. */
 void wk_sched_planes_of(const wk_sched_op *op, const wk_sched_view *x, const int64_t stacks[2],
                         int64_t planes[2]);
+static inline bool wk_sched_overlap(const int64_t a[2], const int64_t b[2]) {
+  return a[0] < b[1] && b[0] < a[1];
+}
 /* Rows of the tensor that rows [y0, y1) of the view are. */
 void wk_sched_rows_of(const wk_sched_tensor *t, const wk_sched_view *x, int64_t y0, int64_t y1,
                       int64_t rows[2]);

@@ -44,6 +44,16 @@ size_t wk_sched_together(const wk_sched_plan *p, size_t g);
 int wk_sched_stages(const wk_sched_net *net, const wk_sched_group *g);
 /* Stacks of the operator that a round of its group has. */
 void wk_sched_round(const wk_sched_op *op, int rounds, int round, int64_t stacks[2]);
+/* Planes that operators [first, last] use of a tensor, in the given ways, in a round of that many;
+ * false: none. */
+enum { WK_SCHED_WRITES = 1, WK_SCHED_READS = 2 };
+bool wk_sched_planes_in(const wk_sched_net *net, int first, int last, int tensor, unsigned uses,
+                        int rounds, int round, int64_t planes[2]);
+/* The same operators, computed in the same way; where they stand may differ (alone, follows). */
+static inline bool wk_sched_is_same_way(const wk_sched_group *a, const wk_sched_group *b) {
+  return a->first == b->first && a->last == b->last && a->strips == b->strips &&
+         a->rounds == b->rounds && a->keeps == b->keeps && a->staggers == b->staggers;
+}
 /* Steps of groups [g0, g1), added to empty ones. Tensors that come from before or go on after them
  * are in memory unless they are resident. */
 void wk_sched_build(const wk_sched_net *net, const wk_sched_plan *p, const wk_sched_use *uses,

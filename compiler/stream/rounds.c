@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which operators can do some of their stacks after the others. */
+ * Rounds: which stacks and planes are in each, and which operators can do some of their stacks
+ * after the others. */
 #include "compiler/stream/search.h"
 
-static bool overlap(const int64_t a[2], const int64_t b[2]) { return a[0] < b[1] && b[0] < a[1]; }
+void wk_sched_round(const wk_sched_op *op, int rounds, int round, int64_t stacks[2]) {
+  int64_t all = wk_sched_stacks(op);
+  if (rounds < 1) rounds = 1;
+  stacks[0] = all * round / rounds;
+  stacks[1] = all * (round + 1) / rounds;
+}
 
 bool wk_sched_has_stacks(const wk_sched_net *net) {
   for (size_t i = 0; i < net->n_ops; i++)
@@ -10,15 +16,15 @@ bool wk_sched_has_stacks(const wk_sched_net *net) {
   return false;
 }
 
-bool wk_sched_planes_in(const wk_sched_searching *x, int first, int last, int tensor, bool reads,
+bool wk_sched_planes_in(const wk_sched_net *net, int first, int last, int tensor, unsigned uses,
                         int rounds, int round, int64_t planes[2]) {
   planes[0] = INT64_MAX, planes[1] = 0;
   for (int i = first; i <= last; i++) {
-    const wk_sched_op *op = &x->net->ops[i];
-    int64_t stacks[2], own[2];
-    for (int k = reads ? 0 : -1; k < (reads ? WK_SCHED_OPERANDS : 0); k++) {
+    const wk_sched_op *op = &net->ops[i];
+    for (int k = -1; k < WK_SCHED_OPERANDS; k++) {
       const wk_sched_view *v = k < 0 ? &op->out : &op->in[k];
-      if (v->tensor != tensor) continue;
+      int64_t stacks[2], own[2];
+      if (v->tensor != tensor || !(uses & (k < 0 ? WK_SCHED_WRITES : WK_SCHED_READS))) continue;
       wk_sched_round(op, rounds, round, stacks);
       wk_sched_planes_of(op, v, stacks, own);
       if (own[0] < planes[0]) planes[0] = own[0];
@@ -34,10 +40,11 @@ static bool is_apart(const wk_sched_searching *x, int first, int last, int round
   for (int k = 0; k < 2; k++) {
     int64_t made[2], read[2], next[2];
     int round = k ? rounds - 1 : 0, other = k ? rounds - 2 : 1;
-    if (!wk_sched_planes_in(x, first, last, tensor, false, rounds, round, made)) return true;
-    wk_sched_planes_in(x, first, last, tensor, false, rounds, other, next);
-    if (overlap(made, next)) return false;
-    if (wk_sched_planes_in(x, first, last, tensor, true, rounds, round, read) &&
+    if (!wk_sched_planes_in(x->net, first, last, tensor, WK_SCHED_WRITES, rounds, round, made))
+      return true;
+    wk_sched_planes_in(x->net, first, last, tensor, WK_SCHED_WRITES, rounds, other, next);
+    if (wk_sched_overlap(made, next)) return false;
+    if (wk_sched_planes_in(x->net, first, last, tensor, WK_SCHED_READS, rounds, round, read) &&
         (read[0] < made[0] || read[1] > made[1]))
       return false;
   }

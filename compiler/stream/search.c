@@ -17,14 +17,13 @@ typedef wk_sched_verdict verdict;
 
 /* ---- what a group may be --------------------------------------------------------------------- */
 
-static bool overlap(const int64_t a[2], const int64_t b[2]) { return a[0] < b[1] && b[0] < a[1]; }
-
 static void find_ties(searching *x) {
   size_t n = x->net->n_ops;
   for (size_t i = 0; i < n; i++)
     for (size_t j = i + 1; j < n; j++) {
       const wk_sched_view *a = &x->net->ops[i].out, *b = &x->net->ops[j].out;
-      if (a->tensor == b->tensor && overlap(a->planes, b->planes)) x->is_tied[a->tensor] = true;
+      if (a->tensor == b->tensor && wk_sched_overlap(a->planes, b->planes))
+        x->is_tied[a->tensor] = true;
     }
 }
 
@@ -405,8 +404,8 @@ static int64_t resident_bytes(const searching *x, size_t tensor, size_t g, size_
   for (size_t i = g + 1; i <= end; i++) together = together && p->groups.data[i].follows;
   int64_t planes[2];
   if (!together) return y->bytes;
-  wk_sched_planes_in(x, p->groups.data[g].first, p->groups.data[end].last, (int)tensor,
-            x->uses[tensor].first_writer < 0, p->groups.data[g].rounds, 0, planes);
+  wk_sched_planes_in(x->net, p->groups.data[g].first, p->groups.data[end].last, (int)tensor,
+                     WK_SCHED_WRITES | WK_SCHED_READS, p->groups.data[g].rounds, 0, planes);
   return (planes[1] - planes[0]) * y->rows * y->row;
 }
 
@@ -507,19 +506,15 @@ static int by_last(const void *a, const void *b) {
   return (x->group.strips > y->group.strips) - (x->group.strips < y->group.strips);
 }
 
-/* Groups that the local search has made are candidates, too. */
+/* Groups that other searches have found, and the local one has made, are candidates, too. */
 static void record_plan(const searching *x) {
   wk_sched_explain *e = x->o->explain;
   if (!e) return;
   for (size_t i = 0; i < x->plan.groups.n; i++) {
     const wk_sched_group *g = &x->plan.groups.data[i];
     bool has_it = false;
-    for (size_t k = 0; k < e->list.n && !has_it; k++) {
-      const wk_sched_group *y = &e->list.data[k].group;
-      has_it = y->first == g->first && y->last == g->last && y->strips == g->strips &&
-               y->keeps == g->keeps && y->rounds == g->rounds &&
-               y->staggers == g->staggers;
-    }
+    for (size_t k = 0; k < e->list.n && !has_it; k++)
+      has_it = wk_sched_is_same_way(&e->list.data[k].group, g);
     if (has_it) continue;
     verdict v = judge_group(x, g);
     record(x, g, &v);
@@ -587,11 +582,10 @@ static bool is_staggered(const wk_sched_plan *p) {
 }
 
 static void search_others(searching *x) {
-  bool has_stacks = wk_sched_has_stacks(x->net) && !wk_sched_leaves_out(x, WK_SCHED_STACKS);
   for (size_t i = 0; i < WK_COUNTOF(others); i++) {
     const other_search *y = &others[i];
     bool is_new = !y->without || !wk_sched_leaves_out(x, y->without);
-    if (y->is_first) is_new = is_new && has_stacks;
+    if (y->is_first) is_new = is_new && wk_sched_tries_stacks(x);
     if (y->without & WK_SCHED_STAGGER) is_new = is_new && is_staggered(&x->plan);
     if (x->o->effort >= y->from && is_new) search_other(x, y);
   }

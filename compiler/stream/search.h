@@ -93,9 +93,10 @@ bool wk_sched_is_group(const wk_sched_searching *x, int first, int last);
 /* Stages of its strips may overlap. */
 bool wk_sched_may_stagger(const wk_sched_searching *x, const wk_sched_group *g);
 bool wk_sched_has_stacks(const wk_sched_net *net);
-/* Planes that operators [first, last] write, or read, of a tensor in a round; false: none. */
-bool wk_sched_planes_in(const wk_sched_searching *x, int first, int last, int tensor, bool reads,
-                        int rounds, int round, int64_t planes[2]);
+/* The search tries some stacks after the others: there are some, and they are not left out. */
+static inline bool wk_sched_tries_stacks(const wk_sched_searching *x) {
+  return wk_sched_has_stacks(x->net) && !wk_sched_leaves_out(x, WK_SCHED_STACKS);
+}
 /* Rounds that make sense: one for every stack of the operators, where what one round needs of the
  * others is nothing that it computes; else 1. */
 int wk_sched_most_rounds(const wk_sched_searching *x, int first, int last);

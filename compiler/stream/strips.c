@@ -254,28 +254,17 @@ static bool stays_within(const wk_sched_builder *b, const wk_sched_group *g, siz
          b->plan->resident[t] <= b->last;
 }
 
-static void planes_within(const wk_sched_builder *b, size_t t, int64_t planes[2]) {
-  planes[0] = INT64_MAX, planes[1] = 0;
-  for (int i = b->first; i <= b->last; i++) {
-    const wk_sched_op *op = wk_sched_op_of(b, i);
-    if (op->out.tensor == (int)t) join_planes(b, op, &op->out, planes);
-    for (int k = 0; k < WK_SCHED_OPERANDS; k++)
-      if (op->in[k].tensor == (int)t) join_planes(b, op, &op->in[k], planes);
-  }
-}
-
 /* Planes that stay: those of the round, or all. What is read alone is there already if they are
  * those of the round before. */
 static void find_residents(wk_sched_builder *b, const wk_sched_group *g, int round) {
-  b->base.group = g;
-  b->strip = &b->strips[0];
-  b->strip->round = round;
   for (size_t t = 0; t < b->base.net->n_tensors; t++) {
     wk_sched_resident_state *y = &b->resident[t];
     bool is_within = stays_within(b, g, t);
     int64_t planes[2] = {0, wk_sched_tensor_of(b, (int)t)->planes};
     if (b->plan->resident[t] < 0 || (y->place.buffer >= 0 && !is_within)) continue;
-    if (is_within) planes_within(b, t, planes);
+    if (is_within)
+      wk_sched_planes_in(b->base.net, b->first, b->last, (int)t, WK_SCHED_WRITES | WK_SCHED_READS,
+                         g->rounds, round, planes);
     bool is_same = planes[0] == y->planes[0] && planes[1] == y->planes[1];
     if (is_within && (b->uses[t].first_writer >= 0 || !is_same)) y->place.buffer = -1;
     memcpy(y->planes, planes, sizeof planes);
@@ -320,7 +309,7 @@ static void build_together(wk_sched_builder *b, size_t g, size_t end) {
   int rounds = built_rounds(b, first);
   wk_sched_round_steps x = {.more = b->plan->limit > 1 ? first->rounds - rounds : 0};
   b->first = first->first, b->last = b->plan->groups.data[end - 1].last;
-  if (end == g + 1) {
+  if (end == g + 1) { /* constants may stay for all rounds, whose strips follow one another */
     forget_consts(b);
     find_residents(b, first, 0);
     begin_group(b, first);
@@ -345,13 +334,6 @@ size_t wk_sched_together(const wk_sched_plan *p, size_t g) {
   size_t end = g + 1;
   while (end < p->groups.n && p->groups.data[end].follows) end++;
   return end;
-}
-
-void wk_sched_round(const wk_sched_op *op, int rounds, int round, int64_t stacks[2]) {
-  int64_t all = wk_sched_stacks(op);
-  if (rounds < 1) rounds = 1;
-  stacks[0] = all * round / rounds;
-  stacks[1] = all * (round + 1) / rounds;
 }
 
 void wk_sched_build(const wk_sched_net *net, const wk_sched_plan *p, const wk_sched_use *uses,

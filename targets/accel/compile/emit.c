@@ -92,7 +92,7 @@ static wk_accel_work work_of(const wk_sched_work *w, wk_accel_op *some) {
   const wk_accel_net *net = wk_accel_net_of(w->b->net);
   const wk_accel_op *op = &net->ops.data[w->op];
   int64_t stacks = w->stacks[1] - w->stacks[0];
-  if (stacks < wk_accel_stacks(net, op))
+  if (stacks < wk_sched_stacks(&w->b->net->ops[w->op]))
     *some = wk_accel_some_stacks(op, w->stacks[0], w->stacks[1]), op = some;
   return (wk_accel_work){.net = net, .steps = w->b->steps, .op = op,
                          .y0 = w->y0, .y1 = w->y1, .out = w->out, .a = w->in[0], .b = w->in[1],
