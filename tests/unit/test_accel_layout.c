@@ -121,12 +121,12 @@ static void dense_inputs(void **state) {
 static const struct {
   const char *graph, *axes;
 } layouts[] = {
-    /* inputs: of four axes the second one, else the last one */
+    /* inputs: of four axes the second one, else the last one, or what a window reads them by */
     {"(%a: i8[5], %b: i8[5,6], %c: i8[5,6,7], %d: i8[5,6,7,8], %e: i8[5,6,7,8,9]) {\n"
      "  output %a\n", "a:0 b:1 c:2 d:1 e:4"},
     {"(%x: i8[1,4,8]) {\n  %p = max_pool(%x) {kernel=[1], strides=[1], pads=[0,0], dilations=[1]} "
      ": i8[1,4,8]\n  %m = map(%p) {body=\"min(%0, 7i8)\"} : i8[1,4,8]\n  output %m\n",
-     "x:2 p:1 m:1"},
+     "x:1 p:1 m:1"},
     {"(%x: i8[1,4,4,4]) {\n" CONV("c", "x", "8,4,1,1", PLAIN, "1,8,4,4")
      "  %w = constant i8[8,3,2,2] splat(3)\n  %t = conv_transpose(%c, %w) {strides=[2,2], "
      "pads=[0,0,0,0], dilations=[1,1], output_padding=[0,0], epilogue=\"" QUANTISED

@@ -29,7 +29,7 @@ static char folder[] = "/tmp/wick-random-accel-XXXXXX", machine_file[64], packag
 
 /* What was compiled and run, of all graphs of a test. */
 static struct {
-  int64_t graphs, parts, macs, accel_macs, nodes, accel_nodes, no_room, steps;
+  int64_t graphs, parts, macs, accel_macs, nodes, accel_nodes, no_room, refused, steps;
 } tally;
 
 /* ---- one graph ------------------------------------------------------------------------------- */
@@ -60,6 +60,7 @@ static void count_parts(const wk_parts *parts) {
     tally.nodes += p->nodes, tally.macs += p->macs;
     if (is_accel) tally.parts++, tally.accel_nodes += p->nodes, tally.accel_macs += p->macs;
   }
+  tally.refused += (int64_t)parts->reasons.n;
   for (size_t i = 0; i < parts->reasons.n; i++)
     tally.no_room += !!strstr(parts->reasons.data[i].reason, " bytes of scratchpad for ");
 }
@@ -182,6 +183,114 @@ static void random_machines(void **state) {
                 (long long)tally.nodes, (double)tally.accel_macs / 1e6, (double)tally.macs / 1e6,
                 (long long)tally.steps, (long long)tally.no_room);
   assert_int_equal(bad, 0);
+}
+
+/* ---- sizes beyond the fields of commands ----------------------------------------------------- */
+
+/* A window over `rows` by `columns`, or, with no rows, a line; sizes become those of its result. */
+static void add_window(wk_str *b, wk_rng *random, int i, int64_t *rows, int64_t *columns) {
+  static const char *const operators[] = {"conv", "conv", "max_pool", "integer_avg_pool"};
+  int kind = (int)wk_rng_range(random, 0, 3), is_line = !*rows;
+  int64_t kx = wk_rng_range(random, 1, 5), sx = wk_rng_range(random, 1, 2);
+  int64_t ky = *rows ? wk_rng_range(random, 1, *rows < 3 ? *rows : 3) : 1;
+  int64_t before = wk_rng_range(random, 0, kx - 1), dx = wk_rng_range(random, 1, 2);
+  int64_t w = (*columns + before - (kx - 1) * dx - 1) / sx + 1, h = *rows ? *rows - ky + 1 : 0;
+  char shape[60], kernel[40];
+  snprintf(shape, sizeof shape, is_line ? "[1,20,%lld]" : "[1,20,%lld,%lld]",
+           (long long)(is_line ? w : h), (long long)w);
+  snprintf(kernel, sizeof kernel, is_line ? "%lld" : "%lld,%lld",
+           (long long)(is_line ? kx : ky), (long long)kx);
+  if (kind < 2)
+    wk_str_printf(b, "  %%w%d = constant i8[20,%d,%s] splat(3)\n", i, kind ? 1 : 20, kernel);
+  wk_str_printf(b, "  %%v%d = %s(%%v%d", i + 1, operators[kind], i);
+  if (kind < 2) wk_str_printf(b, ", %%w%d", i);
+  wk_str_printf(b, is_line ? ") {strides=[%lld], pads=[%lld,0], dilations=[%lld]"
+                           : ") {strides=[1,%lld], pads=[0,%lld,0,0], dilations=[1,%lld]",
+                (long long)sx, (long long)before, (long long)dx);
+  if (kind < 2)
+    wk_str_printf(b, ", group=%d, pad_value=%d, epilogue=\"sat<i8>(rescale(%%0, 9000000i64, "
+                     "%di64))\"", kind ? 20 : 1, (int)wk_rng_range(random, -9, 9),
+                  kind ? 26 : 30);
+  else wk_str_printf(b, ", kernel=[%s]", kernel);
+  if (kind == 3)
+    wk_str_printf(b, ", real_pads=[0,0%s], factor=1.0, lo=-128, hi=127, to=i8",
+                  is_line ? "" : ",0,0");
+  wk_str_printf(b, "} : i8%s\n", shape);
+  *rows = h, *columns = w;
+}
+
+/* Windows over images and lines of 500 columns and more. */
+static wk_module *wide(uint64_t seed) {
+  wk_rng random = {seed};
+  wk_str b = {0};
+  wk_module *m;
+  int64_t rows = wk_rng_range(&random, 0, 1) * 4, columns;
+  columns = wk_rng_range(&random, 500, rows ? 1500 : 2500);
+  int n = (int)wk_rng_range(&random, 1, 3);
+  wk_str_printf(&b, "module \"wide\" {\ngraph @main(%%v0: i8[1,20,");
+  if (rows) wk_str_printf(&b, "%lld,", (long long)rows);
+  wk_str_printf(&b, "%lld]) {\n", (long long)columns);
+  for (int i = 0; i < n; i++) add_window(&b, &random, i, &rows, &columns);
+  wk_str_printf(&b, "  output %%v%d\n}\n}\n", n);
+  wk_status s = wk_module_parse(b.s, "wide", &m);
+  if (s) fail_msg("%s: %s: %s", s->place, s->message, b.s);
+  wk_str_free(&b);
+  return m;
+}
+
+static void wide_images(void **state) {
+  static const char *const machines[] = {"accel:base", "accel:wide"};
+  static const char *const modes[] = {"auto", "auto", "off", "double", "serial"};
+  int bad = 0;
+  (void)state;
+  memset(&tally, 0, sizeof tally);
+  for (uint64_t seed = 0; seed < 60; seed++) {
+    wk_module *m = wide(seed);
+    attempt a = {.target = {.target = machines[seed % 2],
+                            .settings = WK_SETTINGS({"prefetch", modes[seed / 2 % 5]},
+                                                    {"effort", "1"})}};
+    bad += !check_graph(seed, m, &a);
+    wk_str_free(&a.text);
+    wk_module_free(m);
+  }
+  assert_int_equal(bad, 0);
+  assert_int_equal(tally.refused, 0);
+}
+
+/* Windows that lie side by side. */
+static wk_module *patches(uint64_t seed) {
+  wk_rng random = {seed};
+  wk_str b = {0};
+  wk_module *m;
+  const int k = (int)wk_rng_range(&random, 2, 20), l = (int)wk_rng_range(&random, 2, 20);
+  const int c = (int)wk_rng_range(&random, 1, 4), h = (int)wk_rng_range(&random, 1, 9);
+  const int w = (int)wk_rng_range(&random, 1, 9), out = (int)wk_rng_range(&random, 1, 40);
+  wk_str_printf(&b, "module \"patches\" {\ngraph @main(%%x: u8[2,%d,%d,%d]) {\n", c,
+                h * k + (int)wk_rng_range(&random, 0, k - 1), w * l);
+  wk_str_printf(&b, "  %%w = constant i8[%d,%d,%d,%d] splat(3)\n  %%y = conv(%%x, %%w) "
+                "{strides=[%d,%d], pads=[0,0,0,0], dilations=[1,1], epilogue=\"sat<i8>("
+                "rescale(%%0, 9000000i64, 30i64))\"} : i8[2,%d,%d,%d]\n  output %%y\n}\n}\n",
+                out, c, k, l, k, l, out, h, w);
+  wk_status s = wk_module_parse(b.s, "patches", &m);
+  if (s) fail_msg("%s: %s: %s", s->place, s->message, b.s);
+  wk_str_free(&b);
+  return m;
+}
+
+static void patches_as_channels(void **state) {
+  int bad = 0;
+  (void)state;
+  memset(&tally, 0, sizeof tally);
+  for (uint64_t seed = 0; seed < 40; seed++) {
+    wk_module *m = patches(seed);
+    attempt a = {.target = {.target = seed % 2 ? "accel:base" : "accel:tiny",
+                            .settings = WK_SETTINGS({"effort", "1"})}};
+    bad += !check_graph(seed, m, &a);
+    wk_str_free(&a.text);
+    wk_module_free(m);
+  }
+  assert_int_equal(bad, 0);
+  assert_int_equal(tally.accel_macs, tally.macs);
 }
 
 /* Networks that bugs were found by. */
@@ -314,6 +423,8 @@ static int teardown(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_machines),
                                      cmocka_unit_test(seeds_that_failed),
+                                     cmocka_unit_test(wide_images),
+                                     cmocka_unit_test(patches_as_channels),
                                      cmocka_unit_test(modes_and_efforts),
                                      cmocka_unit_test(ideas_left_out),
                                      cmocka_unit_test(rtl_and_memories)};

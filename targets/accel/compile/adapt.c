@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the machine runs better, in a graph of integers, with the same results: weights of bytes,
- * and channels that are shuffled. Lanes hold channels, so an order of channels is nothing that
- * addresses can express; but a convolution with a one in each row can. */
+ * channels that are shuffled, and patches. Lanes hold channels, so an order of channels is nothing
+ * that addresses can express; but a convolution with a one in each row can. Windows of an image of
+ * few channels that lie side by side are its channels in another order. */
+#include <string.h>
+
 #include "compiler/expr/quant.h"
 #include "compiler/integer/integer.h"
 #include "compiler/passes/rewrite.h"
@@ -73,6 +76,64 @@ static bool convolve(wk_rewrite *r, wk_node_id id, const wk_node *n) {
                             wk_rewrite_like(r, &made, a, 2, (wk_value_id[]){s.x, w}));
 }
 
+/* ---- patches --------------------------------------------------------------------------------- */
+
+static bool all_are(wk_ints v, int64_t value) {
+  for (uint32_t i = 0; i < v.n; i++)
+    if (v.v[i] != value) return false;
+  return true;
+}
+
+/* Windows side by side, of an image of few channels or too large for a command. */
+static bool has_patches(const wk_rewrite *r, const wk_node *n) {
+  const wk_attr_conv *a = WK_ATTR(n, conv);
+  const wk_type *x = wk_type_of(r, n->in[0]), *w = wk_type_of(r, n->in[1]);
+  if (n->op != WK_OP_CONV || x->rank != 4 || a->group != 1 || !wk_accel_is_8_bit(x->dtype) ||
+      !wk_known(r, n->in[1]) || !all_are(a->pads, 0) || !all_are(a->dilations, 1))
+    return false;
+  for (int i = 0; i < 2; i++)
+    if (a->strides.v[i] != w->dims[2 + i] || a->strides.v[i] < 2) return false;
+  bool is_large = w->dims[2] > WK_MAX_WINDOW(sy) || w->dims[3] > WK_MAX_WINDOW(sx);
+  return is_large || x->dims[1] <= 4;
+}
+
+/* x [n,c,h*k,w*k] as [n,c*k*k,h,w]: channels are those of a kernel, in its order. */
+static wk_value_id as_depth(wk_rewrite *r, wk_value_id x, const wk_type *w, const wk_type *y) {
+  const wk_type *t = wk_type_of(r, x);
+  const int64_t k0 = w->dims[2], k1 = w->dims[3], h = y->dims[2], v = y->dims[3];
+  const int64_t starts[4] = {0}, whole[4] = {t->dims[0], t->dims[1], h * k0, v * k1};
+  const int64_t apart[6] = {t->dims[0], t->dims[1], h, k0, v, k1};
+  static const int64_t perm[6] = {0, 1, 3, 5, 2, 4};
+  const int64_t depth[4] = {t->dims[0], t->dims[1] * k0 * k1, h, v};
+  x = wk_rewrite_slice(r, x, starts, whole, NULL);
+  x = wk_rewrite_transpose(r, wk_rewrite_reshape(r, x, 6, apart), perm);
+  return wk_rewrite_reshape(r, x, 4, depth);
+}
+
+static bool space_to_depth(wk_rewrite *r, wk_node_id id, const wk_node *n) {
+  (void)id;
+  if (n->op != WK_OP_CONV || n->predicate != WK_NONE || !has_patches(r, n)) return false;
+  const wk_type w = *wk_type_of(r, n->in[1]), y = *wk_type_of(r, n->out[0]);
+  wk_attr_conv *a = wk_attrs_clone(r->arena, WK_OP_CONV, n->attrs);
+  wk_value_id in[WK_MAX_RANK + 8];
+  if (n->n_in > WK_COUNTOF(in)) return false;
+  memcpy(in, n->in, n->n_in * sizeof *in);
+  a->strides = wk_ints_fill(r->arena, 2, 1);
+  r->name = n->name;
+  in[0] = as_depth(r, n->in[0], &w, &y);
+  in[1] = wk_rewrite_reshape(r, n->in[1], 4,
+                             (int64_t[]){w.dims[0], w.dims[1] * w.dims[2] * w.dims[3], 1, 1});
+  in[1] = in[1] == WK_NONE ? WK_NONE : wk_rewrite_folded(r, in[1]);
+  if (in[0] == WK_NONE || in[1] == WK_NONE) return false;
+  return wk_rewrite_replace(r, n->out[0], wk_rewrite_like(r, n, a, n->n_in, in));
+}
+
+static wk_status deepen_all(wk_graph *g, wk_pass_ctx *c) {
+  return wk_rewrite_run(g, c, space_to_depth);
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
 static wk_status convolve_all(wk_graph *g, wk_pass_ctx *c) {
   return wk_rewrite_run(g, c, convolve);
 }
@@ -86,7 +147,8 @@ static int64_t macs_of(const wk_module *m) {
 }
 
 wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, wk_adaptation *out) {
-  static const wk_pass step = {.name = "adapt", .run = convolve_all};
+  static const wk_pass steps[] = {{.name = "adapt", .run = convolve_all},
+                                  {.name = "adapt", .run = deepen_all}};
   int64_t macs = macs_of(m), more = 0;
   (void)t;
   WK_TRY(wk_integer_narrow(m, &out->changes));
@@ -94,7 +156,9 @@ wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, wk_adaptation *out)
   if (out->more_macs)
     out->why = "weights of u8 that lie further from their zero point than 8 bits say are added up "
                "from two or three; weights of i8, or of u8 with zero point 128, are not";
-  WK_TRY(wk_pass_run_one(m, &step, NULL, &more));
-  out->changes += more;
+  for (size_t i = 0; i < WK_COUNTOF(steps); i++) {
+    WK_TRY(wk_pass_run_one(m, &steps[i], NULL, &more));
+    out->changes += more;
+  }
   return NULL;
 }

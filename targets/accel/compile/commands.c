@@ -37,16 +37,29 @@ typedef struct {
   int64_t rows, columns, down, across; /* of a chunk; chunks */
 } chunking;
 
+/* Results in a row whose windows, together, reach over at most as many inputs. */
+static int64_t most_within(int64_t inputs, int64_t taps, int64_t stride, int64_t dilation) {
+  return (inputs - (taps - 1) * dilation - 1) / stride + 1;
+}
+
+/* Rows and columns of a result that the fields of a command can count, and those of its input. */
+static int64_t most_rows(const wk_accel_op *op) {
+  int64_t rows = WK_LEAST(WK_MAX_WINDOW(ny), WK_MAX(MM, ny));
+  if (op->is_line) rows = WK_LEAST(WK_MAX_WINDOW(nx), WK_MAX_WINDOW(w) / op->sy);
+  if (!op->has_window && !op->is_line) return rows;
+  return WK_LEAST(rows, most_within(WK_MAX_WINDOW(h), op->ky, op->sy, op->dy));
+}
+
+static int64_t most_columns(const wk_accel_op *op) {
+  if (!op->has_window || op->is_packed) return WK_MAX_WINDOW(nx);
+  return WK_LEAST(WK_MAX_WINDOW(nx), most_within(WK_MAX_WINDOW(w), op->kx, op->sx, op->dx));
+}
+
 static chunking chunking_of(const wk_accel_work *w) {
   int64_t most = half_entries(w), width = w->op->out.w, h = w->y1 - w->y0;
-  chunking k = {.columns = width, .across = 1};
-  if (width > most) {
-    k.across = wk_ceil_div(width, most);
-    k.columns = wk_ceil_div(width, k.across);
-    k.rows = 1;
-  } else k.rows = most / width;
-  if (k.rows > h) k.rows = h;
-  k.rows = WK_LEAST(k.rows, WK_LEAST(WK_MAX_WINDOW(ny), WK_MAX(MM, ny)));
+  chunking k = {.across = wk_ceil_div(width, WK_LEAST(most, most_columns(w->op)))};
+  k.columns = wk_ceil_div(width, k.across);
+  k.rows = WK_LEAST(h, WK_LEAST(most / k.columns, most_rows(w->op)));
   k.down = wk_ceil_div(h, k.rows);
   k.rows = wk_ceil_div(h, k.down);
   k.down = wk_ceil_div(h, k.rows);
@@ -80,8 +93,8 @@ typedef struct {
  * are words one after the other in any case. */
 static void leave_strides(const wk_accel_op *op, window *x) {
   bool is_three = op->kind == WK_ACCEL_DWC && op->fn == WK_CHOICE_TAPS_three;
-  if (op->out.h == 1) x->in_y = 0;
-  if (op->ky == 1) x->k_y = 0;
+  if (op->out.h == 1 && !op->is_line) x->in_y = 0;
+  if (op->ky == 1 && !op->is_line) x->k_y = 0;
   if (op->out.w == 1 && !is_three) x->in_x = 0;
   if (op->kx == 1 && !is_three) x->k_x = 0;
 }
@@ -109,9 +122,12 @@ static window window_of(const wk_accel_work *w, const chunk *c, const wk_accel_s
   if (!op->has_window) return x;
   x.pad_t = top < 0 ? -top : 0;
   x.h = top > 0 ? op->a.h - top : op->a.h;
+  if (x.h > WK_MAX_WINDOW(h)) x.h = bottom - (top > 0 ? top : 0); /* what it reaches at most */
   if (op->is_packed) return x;
+  int64_t right = left + (c->nx - 1) * op->sx + (op->kx - 1) * op->dx + 1;
   x.pad_l = left < 0 ? -left : 0;
   x.w = left > 0 ? op->a.w - left : op->a.w;
+  if (x.w > WK_MAX_WINDOW(w)) x.w = right - (left > 0 ? left : 0);
   return x;
 }
 
@@ -204,6 +220,25 @@ static void emit_conv(const wk_accel_work *w, const chunk *ch, size_t piece,
               (int[]){WK_CONV_out, WK_CONV_res, WK_CONV_par, WK_CONV_out_y});
 }
 
+#define SWAP(a, b) \
+  do {             \
+    int64_t t = a; \
+    a = b;         \
+    b = t;         \
+  } while (0)
+
+/* Rows as columns: the taps of a row are computed side by side. */
+static void turn(wk_accel_op *op, window *x, chunk *ch) {
+  SWAP(op->ky, op->kx);
+  SWAP(op->sy, op->sx);
+  SWAP(op->dy, op->dx);
+  SWAP(x->in_y, x->in_x);
+  SWAP(x->k_y, x->k_x);
+  SWAP(x->pad_t, x->pad_l);
+  SWAP(x->h, x->w);
+  SWAP(ch->ny, ch->nx);
+}
+
 static void emit_depthwise(const wk_accel_work *w, const chunk *ch, size_t piece,
                            const wk_accel_consts *k) {
   const wk_accel_op *op = w->op;
@@ -211,12 +246,15 @@ static void emit_depthwise(const wk_accel_work *w, const chunk *ch, size_t piece
   wk_isa_command c = command(w, WK_CMD_DWC, WK_QUEUE_ex);
   wk_accel_spot a = wk_accel_spot_of(w->net, &op->a, &w->a);
   int64_t first = piece_at(w->net->n, &op->a, &a, p->c);
-  window x = window_of(w, ch, &a, first);
-  PUT_WINDOW(&c, DWC, &x, ch, op);
+  window x = window_of(w, ch, &a, first), as = x;
+  wk_accel_op turned = *op;
+  chunk put = *ch;
+  if (op->is_line) turn(&turned, &as, &put);
+  PUT_WINDOW(&c, DWC, &as, &put, &turned);
   PUT(&c, DWC, taps, op->fn);
   PUT(&c, DWC, zero, op->a_zero);
   PUT(&c, DWC, u8, op->a_u8);
-  PUT(&c, DWC, out_x, op->out.sx);
+  PUT(&c, DWC, out_x, op->is_line ? wk_accel_spot_of(w->net, &op->out, &w->out).sy : op->out.sx);
   PUT(&c, DWC, acc, *w->half * half_entries(w));
   PUT(&c, DWC, drain, 1);
   PUT(&c, DWC, residual, op->b.tensor >= 0);
@@ -440,34 +478,42 @@ static void emit_map(const wk_accel_work *w, const wk_accel_consts *k, int table
   }
 }
 
-static void emit_pool(const wk_accel_work *w, const wk_accel_consts *k) {
+static void emit_pool_chunk(const wk_accel_work *w, const wk_accel_consts *k, const chunk *ch,
+                            const wk_accel_piece *p) {
   const wk_accel_op *op = w->op;
   wk_accel_spot a = wk_accel_spot_of(w->net, &op->a, &w->a);
   wk_accel_spot y = wk_accel_spot_of(w->net, &op->out, &w->out);
+  wk_isa_command c = command(w, WK_CMD_POOL, WK_QUEUE_ve);
+  int64_t first = piece_at(w->net->n, &op->a, &a, p->c);
+  window x = window_of(w, ch, &a, first);
+  PUT_WINDOW(&c, POOL, &x, ch, op);
+  PUT(&c, POOL, fn, op->fn);
+  PUT(&c, POOL, u8, op->a_u8);
+  PUT(&c, POOL, n, p->width);
+  PUT(&c, POOL, out_y, y.sy);
+  PUT(&c, POOL, out_x, y.sx);
+  int64_t at = piece_at(w->net->n, &op->out, &y, p->c) + ch->o * y.so + ch->y * y.sy +
+               ch->x * y.sx;
+  wk_sched_step *s = wk_accel_add_command(w->steps, &c);
+  wk_sched_access in = window_access(w, &x, ch, &a, first, WK_POOL_in, 1);
+  wk_sched_touch(s, &in);
+  wk_sched_touch(s, &(wk_sched_access){
+      .buffer = y.buffer, .field = WK_POOL_out, .writes = true, .at = at, .from = at,
+      .run = (ch->nx - 1) * y.sx + p->width, .n0 = ch->ny, .s0 = y.sy, .n1 = 1});
+  touch_record(s, op, k, WK_POOL_par);
+}
+
+static void emit_pool(const wk_accel_work *w, const wk_accel_consts *k) {
+  const wk_accel_op *op = w->op;
+  const int64_t rows = most_rows(op), columns = most_columns(op);
   for (size_t i = 0; i < op->n_pieces; i++)
     for (int64_t o = 0; o < op->out.o; o++)
-      for (int64_t y0 = w->y0; y0 < w->y1; y0 += WK_MAX(POOL, ny)) {
-        const wk_accel_piece *p = &op->pieces[i];
-        chunk ch = {.o = o, .y = y0, .ny = WK_LEAST(w->y1 - y0, WK_MAX(POOL, ny)),
-                    .nx = op->out.w};
-        wk_isa_command c = command(w, WK_CMD_POOL, WK_QUEUE_ve);
-        int64_t first = piece_at(w->net->n, &op->a, &a, p->c);
-        window x = window_of(w, &ch, &a, first);
-        PUT_WINDOW(&c, POOL, &x, &ch, op);
-        PUT(&c, POOL, fn, op->fn);
-        PUT(&c, POOL, u8, op->a_u8);
-        PUT(&c, POOL, n, p->width);
-        PUT(&c, POOL, out_y, y.sy);
-        PUT(&c, POOL, out_x, y.sx);
-        int64_t at = piece_at(w->net->n, &op->out, &y, p->c) + o * y.so + y0 * y.sy;
-        wk_sched_step *s = wk_accel_add_command(w->steps, &c);
-        wk_sched_access in = window_access(w, &x, &ch, &a, first, WK_POOL_in, 1);
-        wk_sched_touch(s, &in);
-        wk_sched_touch(s, &(wk_sched_access){
-            .buffer = y.buffer, .field = WK_POOL_out, .writes = true, .at = at, .from = at,
-            .run = (ch.nx - 1) * y.sx + p->width, .n0 = ch.ny, .s0 = y.sy, .n1 = 1});
-        touch_record(s, op, k, WK_POOL_par);
-      }
+      for (int64_t y = w->y0; y < w->y1; y += rows)
+        for (int64_t x = 0; x < op->out.w; x += columns)
+          emit_pool_chunk(w, k,
+                          &(chunk){.o = o, .y = y, .x = x, .ny = WK_LEAST(w->y1 - y, rows),
+                                   .nx = WK_LEAST(op->out.w - x, columns)},
+                          &op->pieces[i]);
 }
 
 static void emit_rows(const wk_accel_work *w, const wk_accel_consts *k, int table) {

@@ -226,8 +226,8 @@ static void describe_op(wk_str *b, const wk_accel_op *op) {
   describe_view(b, &op->out), describe_view(b, &op->a), describe_view(b, &op->b);
   WK_SCHED_PUT(b, op->kind, op->fn, op->a_u8, op->b_u8, op->a_zero, op->b_zero, op->ky, op->kx,
                op->sy, op->sx, op->dy, op->dx, op->pad_t, op->pad_l, op->has_window,
-               op->is_packed, op->columns, op->is_flat, op->kc, op->k_tail, op->is_transposed,
-               op->is_splat, op->record_bytes, op->tables, op->leaves_lanes);
+               op->is_packed, op->columns, op->is_line, op->is_flat, op->kc, op->k_tail,
+               op->is_transposed, op->is_splat, op->record_bytes, op->tables, op->leaves_lanes);
   for (size_t i = 0; i < op->n_pieces; i++)
     WK_SCHED_PUT(b, op->pieces[i].c, op->pieces[i].n, op->pieces[i].width);
 }

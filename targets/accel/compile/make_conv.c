@@ -73,12 +73,11 @@ static bool conv_of(wk_accel_making *k, conv *c) {
   if (spatial < 1 || spatial > 2) return wk_accel_refuse(k, "%d spatial axes", spatial);
   *c = (conv){.groups = a->group, .in = w->dims[1], .out = w->dims[0] / a->group, .k = {1, 1},
               .stride = {1, 1}, .dilation = {1, 1}};
-  for (int i = 0; i < spatial; i++) {
-    int at = 2 - spatial + i;
-    c->k[at] = w->dims[2 + i];
-    c->stride[at] = a->strides.v[i];
-    c->dilation[at] = a->dilations.v[i];
-    c->before[at] = a->pads.v[i];
+  for (int i = 0; i < spatial; i++) { /* a line of pixels is an image of one column */
+    c->k[i] = w->dims[2 + i];
+    c->stride[i] = a->strides.v[i];
+    c->dilation[i] = a->dilations.v[i];
+    c->before[i] = a->pads.v[i];
   }
   for (int i = 0; i < 2; i++)
     if (!within(k, "a kernel of", c->k[i], limits.k[i]) ||
@@ -87,12 +86,6 @@ static bool conv_of(wk_accel_making *k, conv *c) {
         !within(k, "padding of", c->before[i], limits.before[i]))
       return false;
   return true;
-}
-
-static bool are_sizes_fine(wk_accel_making *k, const wk_accel_view *x, const wk_accel_view *y) {
-  return within(k, "an image of height", x->h, WK_MAX_WINDOW(h)) &&
-         within(k, "an image of width", x->w, WK_MAX_WINDOW(w)) &&
-         within(k, "an image of width", y->w, WK_MAX_WINDOW(nx));
 }
 
 static void set_window(wk_accel_op *op, const conv *c) {
@@ -204,12 +197,12 @@ static void pack_conv(wk_accel_making *k, wk_accel_op *op, const weights *w,
 }
 
 static bool set_residual(wk_accel_making *k, wk_accel_op *op, const wk_accel_requant *r,
-                         uint32_t first_extra, bool is_image) {
+                         uint32_t first_extra, wk_accel_view_of *view) {
   wk_accel_operand x;
   if (r->residual == WK_REQUANT_NONE) return true;
   wk_value_id v = k->node->in[first_extra + (uint32_t)r->residual - 1];
   if (!wk_accel_operand_of(k, v, &x)) return false;
-  if (!(is_image ? wk_accel_image(k, &x, &op->b) : wk_accel_rows(k, &x, &op->b))) return false;
+  if (!view(k, &x, &op->b)) return false;
   const wk_accel_view *b = &op->b, *y = &op->out;
   if (b->o != y->o || b->c != y->c || b->h != y->h || b->w != y->w)
     return wk_accel_refuse(k, "the second operand of its epilogue is broadcast");
@@ -247,11 +240,14 @@ static bool add_depthwise(wk_accel_making *k, const wk_accel_op *like, const wei
   op->has_window = has_padding(op);
   if (!are_windows_fine(k, op)) return false;
   wk_accel_cut_pieces(k, op, &op->a);
-  bool is_three = op->dx == 1 && op->sx <= 2 && op->a.sx == n;
-  int64_t taps = is_three ? wk_ceil_div(op->kx, 3) * 3 : op->kx;
+  op->is_line = op->out.w == 1 && op->a.w == 1 && op->kx == 1 && op->a.sy == n && op->dy == 1 &&
+                op->sy <= 2;
+  bool is_three = op->is_line || (op->dx == 1 && op->sx <= 2 && op->a.sx == n);
+  int64_t along = op->is_line ? op->ky : op->kx, lines = op->is_line ? 1 : op->ky;
+  int64_t taps = is_three ? wk_ceil_div(along, 3) * 3 : along;
   op->fn = is_three ? WK_CHOICE_TAPS_three : WK_CHOICE_TAPS_one;
   op->record_bytes = wk_accel_record_bytes(n, n);
-  op->const_bytes = op->record_bytes + op->ky * taps * n;
+  op->const_bytes = op->record_bytes + lines * taps * n;
   if (k->is_trial) return true;
   uint8_t *at = wk_arena_alloc(k->net->arena, op->n_pieces * (size_t)op->const_bytes);
   op->consts = at;
@@ -263,7 +259,7 @@ static bool add_depthwise(wk_accel_making *k, const wk_accel_op *like, const wei
     for (int64_t ky = 0; ky < op->ky; ky++)
       for (int64_t kx = 0; kx < op->kx; kx++)
         for (int c = 0; c < p->n; c++)
-          at[op->record_bytes + (ky * taps + kx) * n + c] =
+          at[op->record_bytes + (op->is_line ? ky : ky * taps + kx) * n + c] =
               (uint8_t)weight(w, p->c + c, 0, ky, kx);
   }
   return true;
@@ -329,6 +325,19 @@ static bool add_groups(wk_accel_making *k, const wk_accel_op *like, const conv *
   return true;
 }
 
+static void swap(int64_t x[2]) {
+  int64_t first = x[0];
+  x[0] = x[1], x[1] = first;
+}
+
+/* Rows of the machine go along a line of pixels. */
+static wk_accel_view_of *turn_line(const wk_accel_making *k, conv *c) {
+  if (!wk_accel_goes_along(k->g, k->node)) return wk_accel_image;
+  if (wk_val(k->g, k->node->out[0])->type.rank == 4)
+    swap(c->k), swap(c->stride), swap(c->dilation), swap(c->before);
+  return wk_accel_line;
+}
+
 bool wk_accel_make_conv(wk_accel_making *k, const wk_expr *epilogue) {
   const wk_node *nd = k->node;
   const wk_attr_conv *a = WK_ATTR(nd, conv);
@@ -343,15 +352,14 @@ bool wk_accel_make_conv(wk_accel_making *k, const wk_expr *epilogue) {
       !wk_accel_operand_of(k, nd->in[0], &x))
     return false;
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_CONV);
+  wk_accel_view_of *image = turn_line(k, &c);
   set_window(&op, &c);
   op.a_zero = (uint8_t)a->pad_value;
   op.macs = wk_node_model_macs(k->g, nd);
   y = wk_accel_result(k, nd->out[0]);
-  if (!wk_accel_image(k, &y, &op.out)) return false;
-  if (!(x.lane < 0 && x.rank == 4 ? set_packed(k, &op, &x)
-                                                   : wk_accel_image(k, &x, &op.a)))
-    return false;
-  if (!set_residual(k, &op, &r, 3, true) || !are_sizes_fine(k, &op.a, &op.out)) return false;
+  if (!image(k, &y, &op.out)) return false;
+  if (!(x.lane < 0 && x.rank == 4 ? set_packed(k, &op, &x) : image(k, &x, &op.a))) return false;
+  if (!set_residual(k, &op, &r, 3, image)) return false;
   weights w = {wk_val(k->g, nd->in[1]), 0, c.in * c.k[0] * c.k[1], c.k[0] * c.k[1], c.k[1], 1};
   if (c.groups == 1) return add_conv(k, &op, &w, &r, 0);
   if (op.is_packed) return wk_accel_refuse(k, "groups of a dense image");
@@ -419,7 +427,7 @@ bool wk_accel_make_matmul(wk_accel_making *k, const wk_expr *epilogue) {
   y = wk_accel_result(k, nd->out[0]);
   if (!wk_accel_rows(k, &y, &op.out)) return false;
   if (!rows_or_flat(k, nd->in[0], &op, &w)) return false;
-  return set_residual(k, &op, &r, 3, false) && add_conv(k, &op, &w, &r, 0);
+  return set_residual(k, &op, &r, 3, wk_accel_rows) && add_conv(k, &op, &w, &r, 0);
 }
 
 /* ---- transposed convolution ------------------------------------------------------------------ */
@@ -506,8 +514,7 @@ bool wk_accel_make_conv_transpose(wk_accel_making *k, const wk_expr *epilogue) {
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_CONV);
   op.macs = wk_node_model_macs(k->g, nd) / (stride[0] * stride[1]);
   y = wk_accel_result(k, nd->out[0]);
-  if (!wk_accel_image(k, &y, &op.out) || !wk_accel_image(k, &x, &op.a) ||
-      !are_sizes_fine(k, &op.a, &op.out))
+  if (!wk_accel_image(k, &y, &op.out) || !wk_accel_image(k, &x, &op.a))
     return false;
   for (int64_t py = 0; py < stride[0]; py++)
     for (int64_t px = 0; px < stride[1]; px++) {

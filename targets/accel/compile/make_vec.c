@@ -118,9 +118,10 @@ static bool map_axes(wk_accel_making *k, wk_accel_op *op, const wk_accel_operand
 /* As images or rows where all operands are, else axis by axis. */
 static bool map_all(wk_accel_making *k, wk_accel_op *op, const wk_accel_operand *y,
                     const wk_accel_operand *const x[2]) {
-  if (wk_accel_any(k, y, &op->out) && wk_accel_any(k, x[0], &op->a) &&
+  bool is_line = wk_accel_lies_as_line(k->g, k->node->out[0]);
+  if (wk_accel_any(k, y, is_line, &op->out) && wk_accel_any(k, x[0], is_line, &op->a) &&
       broadcast(&op->a, &op->out) &&
-      (!x[1] || (wk_accel_any(k, x[1], &op->b) && broadcast(&op->b, &op->out))))
+      (!x[1] || (wk_accel_any(k, x[1], is_line, &op->b) && broadcast(&op->b, &op->out))))
     return add_map(k, op);
   if (y->lane < 0) return wk_accel_refuse(k, "a result that does not lie in blocks");
   return map_axes(k, op, y, x);
@@ -287,7 +288,8 @@ bool wk_accel_make_move(wk_accel_making *k, const wk_accel_operand *from,
                         const wk_accel_operand *to) {
   wk_accel_view view;
   if (from->lane == to->lane && from->rank > 3 && from->lane > 1 &&
-      (!wk_accel_any(k, from, &view) || !wk_accel_any(k, to, &view))) { /* stacks that lie apart */
+      (!wk_accel_any(k, from, false, &view) ||
+       !wk_accel_any(k, to, false, &view))) { /* stacks that lie apart */
     for (int64_t i = 0; i < from->dims[0]; i++) {
       wk_accel_operand x = without_first(from, i), y = without_first(to, i);
       if (!wk_accel_make_move(k, &x, &y)) return false;
@@ -309,13 +311,13 @@ typedef struct {
 } window;
 
 static bool window_of(wk_accel_making *k, const window *x, wk_accel_op *op) {
-  int n = (int)x->kernel.n, y = n - 2, at = n - 1;
+  int n = (int)x->kernel.n;
   if (n < 1 || n > 2) return wk_accel_refuse(k, "%d spatial axes", n);
-  op->kx = x->kernel.v[at], op->sx = x->strides.v[at];
-  op->dx = x->dilations.v[at], op->pad_l = x->pads.v[at];
+  op->ky = x->kernel.v[0], op->sy = x->strides.v[0];
+  op->dy = x->dilations.v[0], op->pad_t = x->pads.v[0];
   if (n == 2) {
-    op->ky = x->kernel.v[y], op->sy = x->strides.v[y];
-    op->dy = x->dilations.v[y], op->pad_t = x->pads.v[y];
+    op->kx = x->kernel.v[1], op->sx = x->strides.v[1];
+    op->dx = x->dilations.v[1], op->pad_l = x->pads.v[1];
   }
   if (op->ky > WK_MAX(POOL, ky) || op->kx > WK_MAX(POOL, kx) || op->sy > WK_MAX(POOL, sy) ||
       op->sx > WK_MAX(POOL, sx) || op->dy > WK_MAX(POOL, dy) || op->dx > WK_MAX(POOL, dx) ||
@@ -324,15 +326,21 @@ static bool window_of(wk_accel_making *k, const window *x, wk_accel_op *op) {
   return true;
 }
 
+/* Rows of the machine go along a line of pixels. */
+static bool turn_line(const wk_accel_making *k, wk_accel_op *op) {
+  if (!wk_accel_goes_along(k->g, k->node)) return false;
+  if (wk_val(k->g, k->node->out[0])->type.rank == 3) return true;
+  op->ky = op->kx, op->sy = op->sx, op->dy = op->dx, op->pad_t = op->pad_l;
+  op->kx = op->sx = op->dx = 1, op->pad_l = 0;
+  return true;
+}
+
 static bool add_pool(wk_accel_making *k, wk_accel_op *op) {
   const wk_node *nd = k->node;
   wk_accel_operand x, y = wk_accel_result(k, nd->out[0]);
-  if (!wk_accel_operand_of(k, nd->in[0], &x) || !wk_accel_image(k, &x, &op->a) ||
-      !wk_accel_image(k, &y, &op->out))
+  wk_accel_view_of *image = turn_line(k, op) ? wk_accel_line : wk_accel_image;
+  if (!wk_accel_operand_of(k, nd->in[0], &x) || !image(k, &x, &op->a) || !image(k, &y, &op->out))
     return false;
-  if (op->a.h > WK_MAX(POOL, h) || op->a.w > WK_MAX(POOL, w) || op->out.w > WK_MAX(POOL, nx))
-    return wk_accel_refuse(k, "an image of more than %lld rows or columns",
-                           (long long)WK_LEAST(WK_MAX(POOL, h), WK_MAX(POOL, w)));
   if ((op->out.h - 1) * op->sy - op->pad_t >= op->a.h ||
       (op->out.w - 1) * op->sx - op->pad_l >= op->a.w)
     return wk_accel_refuse(k, "windows with nothing but padding");
@@ -453,8 +461,7 @@ bool wk_accel_make_reduce(wk_accel_making *k, const wk_expr *post) {
   op.consts = record;
   y = wk_accel_result(k, k->node->out[0]);
   if (!wk_accel_operand_of(k, k->node->in[0], &from) || !wk_accel_image(k, &from, &op.a) ||
-      !reshape_image(k, &op) ||
-      !wk_accel_any(k, &y, &op.out))
+      !reshape_image(k, &op) || !wk_accel_any(k, &y, false, &op.out))
     return false;
   if (y.rank == 2) {
     op.out.o = op.out.h, op.out.so = op.out.sy;

@@ -51,12 +51,12 @@ static int add_tensor(wk_accel_net *net, const char *name, int64_t planes, int64
 
 static bool is_movement(const wk_node *n) { return wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT; }
 
-/* Rows of the tensor that a fresh operand covers: those along its last axis but one, unless that is
- * the axis of the lanes. */
-static void set_rows(wk_accel_tensor *t, int n, const wk_type *x, int lane) {
+/* Rows of the tensor that a fresh operand covers: those along its last axis but one, or, of a line
+ * of pixels, along the last one. */
+static void set_rows(wk_accel_tensor *t, int n, const wk_type *x, int lane, bool is_line) {
   int y = x->rank - 2;
-  t->rows = y >= 0 && y != lane ? x->dims[y] : 1;
-  t->row = lane == x->rank - 1 ? n : n * x->dims[x->rank - 1];
+  t->rows = is_line ? x->dims[x->rank - 1] : y >= 0 && y != lane ? x->dims[y] : 1;
+  t->row = is_line || lane == x->rank - 1 ? n : n * x->dims[x->rank - 1];
   t->planes = t->bytes / (t->rows * t->row);
 }
 
@@ -66,14 +66,27 @@ static wk_accel_operand fresh(wk_accel_making *k, wk_value_id v, int lane) {
   int tensor = add_tensor(k->net, wk_val(k->g, v)->name, 1, 1, 1);
   wk_accel_operand y = wk_operand_new(k->net->n, tensor, t, lane, &bytes);
   k->net->tensors.data[tensor].bytes = bytes;
-  set_rows(&k->net->tensors.data[tensor], k->net->n, t, lane);
+  set_rows(&k->net->tensors.data[tensor], k->net->n, t, lane,
+           lane == 1 && wk_accel_lies_as_line(k->g, v));
   return y;
 }
 
 static int default_lane(const wk_type *t) { return t->rank == 4 ? 1 : t->rank - 1; }
 
 static bool moved(wk_accel_making *k, const wk_node *n, uint32_t result, wk_accel_operand *y);
+
+/* What is moved is made of bytes: by an operator for which there are commands, maybe. */
+static bool comes_from_near(const wk_accel_making *k, wk_node_id node) {
+  const wk_node *n = wk_nod(k->g, node);
+  while (is_movement(n)) {
+    const wk_value *x = wk_val(k->g, n->in[0]);
+    if (x->kind != WK_VALUE_NODE) return false;
+    n = wk_nod(k->g, x->node);
+  }
+  return n->n_in && wk_accel_is_8_bit(wk_val(k->g, n->in[0])->type.dtype);
+}
 static int lane_axis(const wk_accel_making *k, wk_value_id v);
+static int lane_of_input(const wk_graph *g, wk_value_id v);
 
 /* In a trial every value that movement does not explain has a tensor of its own. */
 static bool known(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
@@ -85,8 +98,12 @@ static bool known(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
     if (!x->type.dims[i]) return wk_accel_refuse(k, "a tensor without elements");
   if (x->kind == WK_VALUE_NODE && is_movement(wk_nod(k->g, x->node)) &&
       wk_nod(k->g, x->node)->op != WK_OP_CONCAT &&
-      !(k->is_trial && wk_nod(k->g, x->node)->op == WK_OP_PAD))
-    return moved(k, wk_nod(k->g, x->node), x->index, out);
+      !(k->is_trial && wk_nod(k->g, x->node)->op == WK_OP_PAD)) {
+    if (moved(k, wk_nod(k->g, x->node), x->index, out)) return true;
+    if (!k->is_trial || comes_from_near(k, x->node)) return false;
+    k->reason = NULL; /* whoever has the movement hands over what it makes */
+    return *out = fresh(k, v, lane_of_input(k->g, v)), true;
+  }
   if (!k->is_trial && x->kind != WK_VALUE_CONSTANT)
     return wk_accel_refuse(k, "'%s' is not computed yet", x->name);
   *out = fresh(k, v, k->is_trial ? lane_axis(k, v) : default_lane(&x->type));
@@ -242,18 +259,19 @@ static int lane_of_movement(const wk_accel_making *made, wk_value_id v) {
   return lane >= 0 ? lane : default_lane(&wk_val(made->g, v)->type);
 }
 
+static int lane_of_input(const wk_graph *g, wk_value_id v) {
+  return wk_accel_is_read_as_line(g, v) ? 1 : default_lane(&wk_val(g, v)->type);
+}
+
 static int lane_axis(const wk_accel_making *k, wk_value_id v) {
   const wk_graph *g = k->g;
   for (int depth = 0; depth < 100; depth++) {
     const wk_value *x = wk_val(g, v);
     if (k->at && k->at[v].tensor >= 0 && k->at[v].lane >= 0) return k->at[v].lane;
-    if (x->kind != WK_VALUE_NODE) return default_lane(&x->type);
+    if (x->kind != WK_VALUE_NODE) return lane_of_input(g, v);
     const wk_node *n = wk_nod(g, x->node);
+    if (wk_accel_is_windowed(n->op)) return 1;
     switch (n->op) {
-      case WK_OP_CONV:
-      case WK_OP_CONV_TRANSPOSE:
-      case WK_OP_MAX_POOL:
-      case WK_OP_INTEGER_AVG_POOL: return 1;
       case WK_OP_MATMUL:
       case WK_OP_INTEGER_MATMUL:
       case WK_OP_INTEGER_NORM: return x->type.rank - 1;
@@ -306,16 +324,24 @@ bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-bool wk_accel_image(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out) {
+static bool image_of(wk_accel_making *k, const wk_accel_operand *x, bool is_line,
+                     wk_accel_view *out) {
   if (x->lane != 1 || x->rank < 3 || x->rank > 4)
     return wk_accel_refuse(k, "an image that does not lie in blocks of channels");
-  int y = x->rank == 4 ? 2 : -1, last = x->rank - 1;
+  int last = x->rank - 1, y = is_line ? last : 2;
   *out = (wk_accel_view){.tensor = x->tensor, .offset = x->offset, .o = x->dims[0],
-                         .c = x->dims[1], .h = y < 0 ? 1 : x->dims[y], .w = x->dims[last],
-                         .so = x->strides[0], .sb = x->strides[1],
-                         .sy = y < 0 ? x->strides[last] * x->dims[last] : x->strides[y],
-                         .sx = x->strides[last], .first = x->first};
+                         .c = x->dims[1], .h = x->dims[y], .w = is_line ? 1 : x->dims[last],
+                         .so = x->strides[0], .sb = x->strides[1], .sy = x->strides[y],
+                         .sx = is_line ? k->net->n : x->strides[last], .first = x->first};
   return true;
+}
+
+bool wk_accel_line(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out) {
+  return image_of(k, x, true, out);
+}
+
+bool wk_accel_image(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out) {
+  return image_of(k, x, x->rank == 3, out);
 }
 
 bool wk_accel_rows(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out) {
@@ -336,8 +362,11 @@ bool wk_accel_rows(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view 
   return true;
 }
 
-bool wk_accel_any(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out) {
-  return x->lane == x->rank - 1 ? wk_accel_rows(k, x, out) : wk_accel_image(k, x, out);
+bool wk_accel_any(wk_accel_making *k, const wk_accel_operand *x, bool is_line,
+                  wk_accel_view *out) {
+  return x->lane == x->rank - 1 ? wk_accel_rows(k, x, out)
+         : is_line              ? wk_accel_line(k, x, out)
+                                : wk_accel_image(k, x, out);
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */

@@ -62,6 +62,7 @@ typedef struct {
   bool has_window;   /* padding may occur: h and w are compared */
   bool is_packed;    /* CONV: a kernel row is one vector of kx * channels bytes of a dense image */
   int64_t columns;   /* is_packed: pixels of a row in the scratchpad, padding included */
+  bool is_line;      /* DWC: its rows, of one pixel, are the columns of commands */
   bool is_flat;      /* CONV: row y of the result is image y of `a`, all of it its window */
   int64_t kc;        /* CONV, MM: blocks along the sum; ROW: of a row */
   int k_tail;        /* channels of the last one */
@@ -156,11 +157,19 @@ bool wk_accel_constant(wk_accel_making *k, wk_value_id v, int lane, wk_accel_ope
 /* Where node's result goes. */
 wk_accel_operand wk_accel_result(wk_accel_making *k, wk_value_id v);
 /* Axes of images ([n,c,h,w], [n,c,w]) with lanes along axis 1; of rows ([.., h, c]); false where
- * they are not so. */
-bool wk_accel_image(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out);
-bool wk_accel_rows(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out);
-/* As whichever of them fits. */
-bool wk_accel_any(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out);
+ * they are not so. [n,c,w] is an image of one column, a line; so is [n,c,1,w] for wk_accel_line. */
+typedef bool wk_accel_view_of(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out);
+wk_accel_view_of wk_accel_image, wk_accel_line, wk_accel_rows;
+/* As whichever of them fits; of images, is_line says which. */
+bool wk_accel_any(wk_accel_making *k, const wk_accel_operand *x, bool is_line, wk_accel_view *out);
+/* Convolutions, pools. */
+bool wk_accel_is_windowed(wk_op op);
+/* The window of a node goes along a line of pixels, and reaches none above it. */
+bool wk_accel_goes_along(const wk_graph *g, const wk_node *n);
+/* The value is a line of pixels for all windows that make or read it. */
+bool wk_accel_lies_as_line(const wk_graph *g, wk_value_id v);
+/* A window reads the line [n,c,w], maybe behind maps. */
+bool wk_accel_is_read_as_line(const wk_graph *g, wk_value_id v);
 /* For the node in hand: window of one tap, no operands. */
 wk_accel_op wk_accel_op_new(wk_accel_making *k, wk_accel_kind kind);
 wk_accel_op *wk_accel_add(wk_accel_making *k, const wk_accel_op *op);
