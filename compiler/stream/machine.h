@@ -126,9 +126,10 @@ struct wk_sched_machine {
   /* The same net, tensors and operators with the same numbers, on a machine with so much
    * scratchpad, in the arena. NULL: its operators do not depend on it. */
   void (*resize)(const wk_sched_net *net, int64_t scratchpad, wk_arena *a, wk_sched_net *out);
-  /* Adds what steps depend on and the net does not say (wk_sched_op.own): equal texts, equal
-   * steps. Needed where plans are kept (search.h). */
-  void (*describe)(const wk_sched_net *net, wk_str *out);
+  /* Adds what the steps of an operator depend on and the net does not say (wk_sched_op.own), but
+   * for its place in the net and values of which no time depends: equal texts, steps that are
+   * alike. Needed where plans are kept (search.h). */
+  void (*describe)(const wk_sched_net *net, int op, wk_str *out);
 };
 
 /* WK_INTERNAL: a number or a function that is needed is missing or cannot be, or the net is

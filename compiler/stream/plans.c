@@ -14,9 +14,14 @@ typedef struct {
 
 struct wk_sched_plans {
   WK_VEC(known_plan) list;
+  wk_sched_verdicts *verdicts;
 };
 
-wk_sched_plans *wk_sched_plans_new(void) { return wk_xcalloc(1, sizeof(wk_sched_plans)); }
+wk_sched_plans *wk_sched_plans_new(void) {
+  wk_sched_plans *p = wk_xcalloc(1, sizeof *p);
+  p->verdicts = wk_sched_verdicts_new();
+  return p;
+}
 
 void wk_sched_plans_free(wk_sched_plans *p) {
   if (!p) return;
@@ -25,8 +30,11 @@ void wk_sched_plans_free(wk_sched_plans *p) {
     wk_sched_plan_free(&p->list.data[i].plan);
   }
   wk_vec_free(&p->list);
+  wk_sched_verdicts_free(p->verdicts);
   free(p);
 }
+
+wk_sched_verdicts *wk_sched_verdicts_of(wk_sched_plans *p) { return p->verdicts; }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
@@ -35,27 +43,31 @@ void wk_sched_put(wk_str *out, const int64_t *numbers, size_t n) {
 }
 
 static void put_view(wk_str *b, const wk_sched_view *x) {
-  WK_SCHED_PUT(b, x->tensor, x->planes[0], x->planes[1], x->stack, x->is_whole, x->rows, x->first,
-               x->step, x->has_window, x->stride, x->pad, x->span);
+  WK_SCHED_PUT(b, x->tensor >= 0, x->planes[0], x->planes[1], x->stack, x->is_whole, x->rows,
+               x->first, x->step, x->has_window, x->stride, x->pad, x->span);
 }
 
-static void put_op(wk_str *b, const wk_sched_op *op) {
+void wk_sched_put_op(wk_str *b, const wk_sched_op *op) {
   put_view(b, &op->out);
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) put_view(b, &op->in[k]);
-  WK_SCHED_PUT(b, (int64_t)op->pieces, op->consts, op->const_bytes, op->one_const, op->by_pieces,
-               op->loads_itself, op->plane, wk_sched_stacks(op),
-               op->queue);
+  WK_SCHED_PUT(b, (int64_t)op->pieces, op->consts >= 0, op->const_bytes, op->one_const,
+               op->by_pieces, op->loads_itself, op->plane, wk_sched_stacks(op), op->queue);
+}
+
+void wk_sched_put_tensor(wk_str *b, const wk_sched_tensor *t) {
+  WK_SCHED_PUT(b, t->bytes, t->planes, t->rows, t->row, t->home, t->is_shaped);
 }
 
 static void put_net(wk_str *b, const wk_sched_net *net, const wk_sched_options *o) {
   WK_SCHED_PUT(b, o->prefetch, o->effort, o->marks, o->without, (int64_t)net->n_tensors,
                (int64_t)net->n_ops);
-  for (size_t t = 0; t < net->n_tensors; t++) {
-    const wk_sched_tensor *x = &net->tensors[t];
-    WK_SCHED_PUT(b, x->bytes, x->planes, x->rows, x->row, x->home, x->is_shaped);
+  for (size_t t = 0; t < net->n_tensors; t++) wk_sched_put_tensor(b, &net->tensors[t]);
+  for (int i = 0; i < (int)net->n_ops; i++) {
+    const wk_sched_op *op = &net->ops[i];
+    wk_sched_put_op(b, op);
+    WK_SCHED_PUT(b, op->out.tensor, op->in[0].tensor, op->in[1].tensor);
+    if (net->machine->describe) net->machine->describe(net, i, b);
   }
-  for (size_t i = 0; i < net->n_ops; i++) put_op(b, &net->ops[i]);
-  if (net->machine->describe) net->machine->describe(net, b);
 }
 
 /* ---- plans ----------------------------------------------------------------------------------- */

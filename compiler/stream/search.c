@@ -109,7 +109,7 @@ static void add_up(const wk_sched_steps *s, const wk_sched_times *t, verdict *v,
   for (int q = 0; q < WK_SCHED_QUEUES; q++) busy[q] += p.busy[q];
 }
 
-verdict wk_sched_judge(const searching *x, const wk_sched_plan *p, size_t g0, size_t g1) {
+verdict wk_sched_judge_anew(const searching *x, const wk_sched_plan *p, size_t g0, size_t g1) {
   wk_sched_steps *s = x->steps;
   wk_sched_times t;
   wk_arena *a = wk_arena_new();
@@ -606,6 +606,8 @@ wk_status wk_sched_search(const wk_sched_net *net, const wk_sched_use *uses,
                           const wk_sched_options *o, wk_sched_plan *out) {
   wk_sched_steps steps = {0};
   searching x = {.net = net, .uses = uses, .o = o, .steps = &steps};
+  x.looks = wk_sched_looks_new(net);
+  x.verdicts = o->plans ? wk_sched_verdicts_of(o->plans) : wk_sched_verdicts_new();
   wk_assert(modes[o->prefetch].guesses);
   x.is_tied = wk_xcalloc(net->n_tensors, sizeof *x.is_tied);
   find_ties(&x);
@@ -619,6 +621,8 @@ wk_status wk_sched_search(const wk_sched_net *net, const wk_sched_use *uses,
   x.plan.limit = 0;
   *out = x.plan;
   free(x.is_tied);
+  wk_sched_looks_free(x.looks);
+  if (!o->plans) wk_sched_verdicts_free(x.verdicts);
   wk_sched_steps_free(&steps);
   return s;
 }

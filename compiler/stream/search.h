@@ -33,6 +33,18 @@ void wk_sched_plans_free(wk_sched_plans *p); /* NULL ok */
 wk_status wk_sched_find_plan(const wk_sched_net *net, const wk_sched_use *uses,
                              const wk_sched_options *o, wk_sched_plan *out) WK_MUST_CHECK;
 
+/* Verdicts of nets of one machine: what is alike is judged once. */
+typedef struct wk_sched_verdicts wk_sched_verdicts;
+wk_sched_verdicts *wk_sched_verdicts_new(void);
+void wk_sched_verdicts_free(wk_sched_verdicts *v); /* NULL ok */
+size_t wk_sched_verdicts_known(const wk_sched_verdicts *v); /* how many */
+/* That searches share whose options have these plans. */
+wk_sched_verdicts *wk_sched_verdicts_of(wk_sched_plans *p);
+/* Adds what a verdict or a plan depends on of a tensor; of an operator, all but which tensors it
+ * has. */
+void wk_sched_put_tensor(wk_str *out, const wk_sched_tensor *t);
+void wk_sched_put_op(wk_str *out, const wk_sched_op *op);
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /* From a net to its schedule. */
@@ -60,6 +72,11 @@ wk_status wk_sched_prove_made(const wk_sched_net *net, const wk_sched_made *x) W
 
 /* ---- within the search ----------------------------------------------------------------------- */
 
+/* What a net's operators and tensors are like. */
+typedef struct wk_sched_looks wk_sched_looks;
+wk_sched_looks *wk_sched_looks_new(const wk_sched_net *net);
+void wk_sched_looks_free(wk_sched_looks *x); /* NULL ok */
+
 typedef struct {
   const wk_sched_net *net;
   const wk_sched_use *uses;
@@ -68,6 +85,8 @@ typedef struct {
   wk_sched_plan plan;
   int guess; /* whose costs have led to the plan: wk_sched_candidate.cost is by it */
   wk_sched_steps *steps; /* of the plan that is judged: its room is used again */
+  wk_sched_verdicts *verdicts; /* NULL: none are kept */
+  wk_sched_looks *looks;       /* of the net, where verdicts are kept */
 } wk_sched_searching;
 
 typedef struct {
@@ -82,9 +101,11 @@ static inline bool wk_sched_leaves_out(const wk_sched_searching *x, unsigned ide
   return x->o->without & idea;
 }
 
-/* Groups [g0, g1) of a plan, by the schedule model. */
+/* Groups [g0, g1) of a plan, by the schedule model, unless the verdict is known. */
 wk_sched_verdict wk_sched_judge(const wk_sched_searching *x, const wk_sched_plan *p, size_t g0,
                                 size_t g1);
+wk_sched_verdict wk_sched_judge_anew(const wk_sched_searching *x, const wk_sched_plan *p,
+                                     size_t g0, size_t g1);
 /* The whole plan, every round of it. */
 wk_sched_verdict wk_sched_judge_all(const wk_sched_searching *x);
 /* Operators that write the same planes are in one group; so are all writers of what the group

@@ -218,23 +218,18 @@ static void resize(const wk_sched_net *net, int64_t scratchpad, wk_arena *a, wk_
 }
 
 static void describe_view(wk_str *b, const wk_accel_view *x) {
-  WK_SCHED_PUT(b, x->tensor, x->offset, x->o, x->c, x->h, x->w, x->so, x->sb, x->sy, x->sx,
-               x->first);
+  WK_SCHED_PUT(b, x->offset, x->o, x->c, x->h, x->w, x->so, x->sb, x->sy, x->sx, x->first);
 }
 
-static void describe_op(wk_str *b, const wk_accel_op *op) {
+static void describe(const wk_sched_net *net, int i, wk_str *b) {
+  const wk_accel_op *op = &wk_accel_net_of(net)->ops.data[i];
   describe_view(b, &op->out), describe_view(b, &op->a), describe_view(b, &op->b);
-  WK_SCHED_PUT(b, op->kind, op->fn, op->a_u8, op->b_u8, op->a_zero, op->b_zero, op->ky, op->kx,
-               op->sy, op->sx, op->dy, op->dx, op->pad_t, op->pad_l, op->has_window,
-               op->is_packed, op->columns, op->is_line, op->is_flat, op->kc, op->k_tail,
-               op->is_transposed, op->is_splat, op->record_bytes, op->tables, op->leaves_lanes);
-  for (size_t i = 0; i < op->n_pieces; i++)
-    WK_SCHED_PUT(b, op->pieces[i].c, op->pieces[i].n, op->pieces[i].width);
-}
-
-static void describe(const wk_sched_net *net, wk_str *out) {
-  const wk_accel_net *own = wk_accel_net_of(net);
-  for (size_t i = 0; i < own->ops.n; i++) describe_op(out, &own->ops.data[i]);
+  WK_SCHED_PUT(b, op->kind, op->fn, op->a_u8, op->b_u8, op->ky, op->kx, op->sy, op->sx, op->dy,
+               op->dx, op->pad_t, op->pad_l, op->has_window, op->is_packed, op->columns,
+               op->is_line, op->is_flat, op->kc, op->k_tail, op->is_transposed, op->is_splat,
+               op->record_bytes, op->tables, op->leaves_lanes);
+  for (size_t k = 0; k < op->n_pieces; k++)
+    WK_SCHED_PUT(b, op->pieces[k].c, op->pieces[k].n, op->pieces[k].width);
 }
 
 void wk_accel_sched_machine(const wk_machine *m, wk_sched_machine *out) {
