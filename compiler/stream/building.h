@@ -52,6 +52,9 @@ typedef struct {
   int **consts;          /* of operators: buffers of chunks, where they stay; -1: not loaded */
   wk_sched_resident_state *resident; /* of each tensor that is */
   int first, last;       /* operators of the groups that go together */
+  int64_t scratchpad;    /* that steps have to fit; INT64_MAX: that is not looked at */
+  bool is_alone;         /* of one group: so that is looked at early */
+  bool is_too_large;     /* they do not fit */
 } wk_sched_builder;
 
 static inline const wk_sched_tensor *wk_sched_tensor_of(const wk_sched_builder *b, int t) {

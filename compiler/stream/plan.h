@@ -58,12 +58,21 @@ static inline bool wk_sched_is_same_way(const wk_sched_group *a, const wk_sched_
  * are in memory unless they are resident. */
 void wk_sched_build(const wk_sched_net *net, const wk_sched_plan *p, const wk_sched_use *uses,
                     size_t g0, size_t g1, wk_sched_steps *out);
+/* The same; false, and not all of them, as soon as they cannot fit such a scratchpad. True: they
+ * may. */
+bool wk_sched_build_within(const wk_sched_net *net, const wk_sched_plan *p,
+                           const wk_sched_use *uses, size_t g0, size_t g1, int64_t scratchpad,
+                           wk_sched_steps *out);
 /* What each step must wait for, whatever is where, and what the mode has it wait for besides;
  * without: ideas that are left out (ideas.h). */
 void wk_sched_depend(const wk_sched_net *net, wk_sched_prefetch mode, unsigned without,
                      wk_sched_steps *s);
 
 /* ---- what does not fit ----------------------------------------------------------------------- */
+
+/* Bytes of scratchpad that the steps, or some first ones of them, need at once, whenever they
+ * start: with less they do not fit, with as much they may. */
+int64_t wk_sched_least_room(const wk_sched_machine *m, const wk_sched_steps *s);
 
 /* The least scratchpad, larger than the machine's, with which `fits` is true; 0: there is none. */
 typedef bool wk_sched_fits(void *ctx, int64_t scratchpad);

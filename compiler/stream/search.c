@@ -112,11 +112,11 @@ static void add_up(const wk_sched_steps *s, const wk_sched_times *t, verdict *v,
 verdict wk_sched_judge_anew(const searching *x, const wk_sched_plan *p, size_t g0, size_t g1) {
   wk_sched_steps *s = x->steps;
   wk_sched_times t;
-  wk_arena *a = wk_arena_new();
-  wk_sched_steps_clear(s, x->net);
-  wk_sched_build(x->net, p, x->uses, g0, g1, s);
-  wk_sched_depend(x->net, x->o->prefetch, x->o->without, s);
   int64_t room = x->net->machine->scratchpad;
+  wk_sched_steps_clear(s, x->net);
+  if (!wk_sched_build_within(x->net, p, x->uses, g0, g1, room, s)) return (verdict){0};
+  wk_sched_depend(x->net, x->o->prefetch, x->o->without, s);
+  wk_arena *a = wk_arena_new();
   verdict v = {.fits = wk_sched_simulate(x->net, s, room, x->o->prefetch, a, &t)};
   int64_t work[WK_SCHED_QUEUES];
   if (v.fits) {

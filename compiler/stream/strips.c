@@ -206,12 +206,22 @@ static int find_stages(const wk_sched_net *net, const wk_sched_group *g,
   return n;
 }
 
-/* Operators [first, end) in strip `number`. */
+static void look_at_room(wk_sched_builder *b) {
+  const wk_sched_machine *m = b->base.net->machine;
+  if (b->scratchpad < INT64_MAX && !b->is_too_large)
+    b->is_too_large = wk_sched_least_room(m, b->base.steps) > b->scratchpad;
+}
+
+/* Operators [first, end) in strip `number`. What does not fit shows in the first two strips, if
+ * constants stay that the second one uses again. */
 static void run_stage(wk_sched_builder *b, int64_t number, int first, int end) {
   b->number = number;
   b->strip = strip_of(b, number);
-  for (int i = first; i < end; i++)
-    if (b->strip->ops[i].end > b->strip->ops[i].done) wk_sched_compute(b, i);
+  for (int i = first; i < end && !b->is_too_large; i++) {
+    if (b->strip->ops[i].end <= b->strip->ops[i].done) continue;
+    wk_sched_compute(b, i);
+    if (number < 2 && b->is_alone) look_at_room(b);
+  }
 }
 
 static void use_strips(wk_sched_builder *b, int n) {
@@ -232,7 +242,7 @@ static void build_group(wk_sched_builder *b, const wk_sched_group *g, int r0, in
   int64_t count = (int64_t)(r1 - r0) * g->strips;
   b->base.group = g;
   use_strips(b, n + 1);
-  for (int64_t at = 0; at < count + n - 1; at++) {
+  for (int64_t at = 0; at < count + n - 1 && !b->is_too_large; at++) {
     if (at < count) begin_strip(b, at, r0 + (int)(at / g->strips), (int)(at % g->strips));
     for (int k = 0; k < n; k++)
       if (at >= k && at - k < count) run_stage(b, at - k, k ? ends[k - 1] : g->first, ends[k]);
@@ -336,10 +346,12 @@ size_t wk_sched_together(const wk_sched_plan *p, size_t g) {
   return end;
 }
 
-void wk_sched_build(const wk_sched_net *net, const wk_sched_plan *p, const wk_sched_use *uses,
-                    size_t g0, size_t g1, wk_sched_steps *out) {
+bool wk_sched_build_within(const wk_sched_net *net, const wk_sched_plan *p,
+                           const wk_sched_use *uses, size_t g0, size_t g1, int64_t scratchpad,
+                           wk_sched_steps *out) {
   wk_sched_builder b = {.base = {.net = net, .steps = out}, .plan = p, .uses = uses,
-                        .arena = wk_arena_new()};
+                        .arena = wk_arena_new(), .scratchpad = scratchpad,
+                        .is_alone = g1 == g0 + 1};
   b.consts = wk_arena_alloc(b.arena, net->n_ops * sizeof *b.consts);
   b.resident = wk_arena_alloc(b.arena, net->n_tensors * sizeof *b.resident);
   for (size_t t = 0; t < net->n_tensors; t++) b.resident[t].place.buffer = -1;
@@ -352,5 +364,12 @@ void wk_sched_build(const wk_sched_net *net, const wk_sched_plan *p, const wk_sc
     out->by_planes = out->by_planes || p->groups.data[g].rounds > 1;
     build_together(&b, g, end);
   }
+  look_at_room(&b);
   wk_arena_free(b.arena);
+  return !b.is_too_large;
+}
+
+void wk_sched_build(const wk_sched_net *net, const wk_sched_plan *p, const wk_sched_use *uses,
+                    size_t g0, size_t g1, wk_sched_steps *out) {
+  (void)wk_sched_build_within(net, p, uses, g0, g1, INT64_MAX, out);
 }

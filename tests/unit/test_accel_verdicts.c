@@ -26,6 +26,7 @@ typedef struct {
   wk_sched_options o;
   wk_sched_searching x;
   wk_rng rng;
+  int misfits;
 } subject;
 
 /* Blocks of a convolution and a sum with its input, all alike but one, whose weights are fewer. */
@@ -129,6 +130,21 @@ static void check(subject *s, size_t g0, size_t g1) {
   for (int q = 0; q < WK_SCHED_QUEUES; q++) assert_true(kept.busy[q] == anew.busy[q]);
 }
 
+/* What is refused early does not fit, and what is not is judged as it would be. */
+static void check_room(subject *s, size_t g0, size_t g1) {
+  wk_sched_times t;
+  wk_arena *a = wk_arena_new();
+  wk_sched_verdict v = wk_sched_judge_anew(&s->x, &s->x.plan, g0, g1);
+  wk_sched_steps_clear(&s->steps, &s->sched);
+  wk_sched_build(&s->sched, &s->x.plan, s->x.uses, g0, g1, &s->steps);
+  wk_sched_depend(&s->sched, s->o.prefetch, s->o.without, &s->steps);
+  int64_t room = s->machine.scratchpad;
+  assert_int_equal(v.fits, wk_sched_simulate(&s->sched, &s->steps, room, s->o.prefetch, a, &t));
+  if (v.fits) assert_true(wk_sched_least_room(s->sched.machine, &s->steps) <= room);
+  else s->misfits++;
+  wk_arena_free(a);
+}
+
 static void kept_are_those_found_anew(void **state) {
   static const int64_t scratchpads[] = {262144, 32768};
   (void)state;
@@ -138,10 +154,11 @@ static void kept_are_those_found_anew(void **state) {
     for (int i = 0; i < 150; i++) {
       draw_plan(&s);
       size_t n = s.x.plan.groups.n;
-      for (size_t g = 0; g < n; g++) check(&s, g, g + 1);
+      for (size_t g = 0; g < n; g++) check(&s, g, g + 1), check_room(&s, g, g + 1);
       size_t from = (size_t)draw(&s, 0, (int)n - 1);
       check(&s, from, (size_t)draw(&s, (int)from + 1, (int)n));
     }
+    if (m) assert_true(s.misfits > 100);
     close(&s);
   }
 }
