@@ -107,6 +107,17 @@ static wick_value weights(wick_builder *b, const char *name, int rank, const int
   return v;
 }
 
+wick_value wick_constant(wick_builder *b, int rank, const int64_t *dims, const float *x) {
+  wk_type t = wk_type_make(WK_F32, rank, dims);
+  wick_value v = WICK_NO_VALUE;
+  void *data;
+  if (b->status) return v;
+  b->status = wk_graph_constant_alloc(b->g, layer_name(b, "constant"), &t, &v, &data);
+  if (b->status) return WICK_NO_VALUE;
+  memcpy(data, x, (size_t)wk_type_bytes(&t));
+  return v;
+}
+
 static const char *part(wick_builder *b, const char *layer, const char *name) {
   return wk_arena_printf(b->m->arena, "%s.%s", layer, name);
 }
@@ -177,15 +188,35 @@ wick_value wick_layer_norm(wick_builder *b, wick_value x) {
   return add_named(b, name, WK_OP_LAYER_NORM, a, in, 3);
 }
 
-wick_value wick_linear(wick_builder *b, wick_value x, int64_t out) {
+wick_value wick_rms_norm(wick_builder *b, wick_value x) {
+  if (b->status) return WICK_NO_VALUE;
+  const wk_type t = wick_type_of(b, x);
+  int64_t width = t.dims[t.rank - 1];
+  wick_value square = wick_binary(b, WK_OP_POW, x, wick_scalar(b, 2));
+  wick_value mean = wick_mean(b, square, t.rank - 1, true);
+  wick_value deviation = wick_unary(b, WK_OP_SQRT, wick_add(b, mean, wick_scalar(b, 1e-5)));
+  x = wick_mul(b, x, wick_unary(b, WK_OP_RECIPROCAL, deviation));
+  const char *name = layer_name(b, "rms_norm");
+  return wick_mul(b, x, weights(b, part(b, name, "weight"), 1, &width, 1.0f, 0.05f, false));
+}
+
+static wick_value linear(wick_builder *b, wick_value x, int64_t out, bool biased) {
   if (b->status) return WICK_NO_VALUE;
   const wk_type t = wick_type_of(b, x);
   int64_t dims[] = {t.dims[t.rank - 1], out};
   const char *name = layer_name(b, "linear");
   wick_value in[] = {x, weights(b, part(b, name, "weight"), 2, dims, 0,
-                                sqrtf(1.0f / (float)dims[0]), false),
-                     weights(b, part(b, name, "bias"), 1, &out, 0, 0.02f, false)};
-  return add_named(b, name, WK_OP_MATMUL, NULL, in, 3);
+                                sqrtf(1.0f / (float)dims[0]), false), WICK_NO_VALUE};
+  if (biased) in[2] = weights(b, part(b, name, "bias"), 1, &out, 0, 0.02f, false);
+  return add_named(b, name, WK_OP_MATMUL, NULL, in, biased ? 3 : 2);
+}
+
+wick_value wick_linear(wick_builder *b, wick_value x, int64_t out) {
+  return linear(b, x, out, true);
+}
+
+wick_value wick_project(wick_builder *b, wick_value x, int64_t out) {
+  return linear(b, x, out, false);
 }
 
 static wick_value embedding(wick_builder *b, wick_value ids, int64_t rows, int64_t width,
@@ -199,6 +230,10 @@ static wick_value embedding(wick_builder *b, wick_value ids, int64_t rows, int64
 
 wick_value wick_embedding(wick_builder *b, wick_value ids, int64_t rows, int64_t width) {
   return embedding(b, ids, rows, width, 1);
+}
+
+wick_value wick_rows(wick_builder *b, wick_value table, wick_value ids) {
+  return add(b, WK_OP_GATHER, NULL, (const wick_value[]){table, ids}, 2);
 }
 
 /* Rows of `width` bytes and behind them scale and bias, so that numbers are about 0. */
@@ -274,7 +309,7 @@ wick_value wick_lstm(wick_builder *b, wick_value x, int64_t hidden, bool both_wa
 
 wick_value wick_unary(wick_builder *b, wk_op op, wick_value x) { return add(b, op, NULL, &x, 1); }
 
-static wick_value binary(wick_builder *b, wk_op op, wick_value x, wick_value y) {
+wick_value wick_binary(wick_builder *b, wk_op op, wick_value x, wick_value y) {
   wick_value in[] = {x, y};
   return add(b, op, NULL, in, 2);
 }
@@ -285,10 +320,10 @@ wick_value wick_scalar(wick_builder *b, double v) {
 
 wick_value wick_relu(wick_builder *b, wick_value x) { return wick_unary(b, WK_OP_RELU, x); }
 wick_value wick_add(wick_builder *b, wick_value x, wick_value y) {
-  return binary(b, WK_OP_ADD, x, y);
+  return wick_binary(b, WK_OP_ADD, x, y);
 }
 wick_value wick_mul(wick_builder *b, wick_value x, wick_value y) {
-  return binary(b, WK_OP_MUL, x, y);
+  return wick_binary(b, WK_OP_MUL, x, y);
 }
 
 wick_value wick_clip(wick_builder *b, wick_value x, double lo, double hi) {
@@ -347,6 +382,13 @@ wick_value wick_global_avg_pool(wick_builder *b, wick_value x) {
   return add(b, WK_OP_REDUCE_MEAN, a, &x, 1);
 }
 
+wick_value wick_mean(wick_builder *b, wick_value x, int axis, bool keeps) {
+  wk_attr_reduce_mean *a = attrs_of(b, WK_OP_REDUCE_MEAN);
+  a->axes = fill(b, 1, axis);
+  a->keepdims = keeps;
+  return add(b, WK_OP_REDUCE_MEAN, a, &x, 1);
+}
+
 /* ---- movement -------------------------------------------------------------------------------- */
 
 wick_value wick_concat(wick_builder *b, const wick_value *xs, int n, int axis) {
@@ -359,6 +401,12 @@ wick_value wick_reshape(wick_builder *b, wick_value x, int rank, const int64_t *
   wk_attr_reshape *a = attrs_of(b, WK_OP_RESHAPE);
   a->shape = wk_ints_dup(b->m->arena, dims, rank);
   return add(b, WK_OP_RESHAPE, a, &x, 1);
+}
+
+wick_value wick_expand(wick_builder *b, wick_value x, int rank, const int64_t *dims) {
+  wk_attr_expand *a = attrs_of(b, WK_OP_EXPAND);
+  a->shape = wk_ints_dup(b->m->arena, dims, rank);
+  return add(b, WK_OP_EXPAND, a, &x, 1);
 }
 
 wick_value wick_flatten(wick_builder *b, wick_value x) {
@@ -377,16 +425,22 @@ wick_value wick_transpose(wick_builder *b, wick_value x, const int64_t *perm) {
 }
 
 wick_value wick_slice(wick_builder *b, wick_value x, int axis, int64_t start, int64_t size) {
+  return wick_slice_steps(b, x, axis, start, size, 1);
+}
+
+wick_value wick_slice_steps(wick_builder *b, wick_value x, int axis, int64_t start, int64_t size,
+                            int64_t step) {
   if (b->status) return WICK_NO_VALUE;
   const wk_type t = wick_type_of(b, x);
-  int64_t starts[WK_MAX_RANK] = {0}, sizes[WK_MAX_RANK];
+  int64_t starts[WK_MAX_RANK] = {0}, sizes[WK_MAX_RANK], steps[WK_MAX_RANK];
   memcpy(sizes, t.dims, sizeof sizes);
+  for (int i = 0; i < t.rank; i++) steps[i] = i == axis ? step : 1;
   starts[axis] = start;
   sizes[axis] = size;
   wk_attr_slice *a = attrs_of(b, WK_OP_SLICE);
   a->starts = wk_ints_dup(b->m->arena, starts, t.rank);
   a->sizes = wk_ints_dup(b->m->arena, sizes, t.rank);
-  a->steps = fill(b, t.rank, 1);
+  a->steps = wk_ints_dup(b->m->arena, steps, t.rank);
   return add(b, WK_OP_SLICE, a, &x, 1);
 }
 
@@ -400,5 +454,5 @@ wick_value wick_select(wick_builder *b, wick_value x, int axis, const int64_t *a
 }
 
 wick_value wick_matmul(wick_builder *b, wick_value x, wick_value y) {
-  return binary(b, WK_OP_MATMUL, x, y);
+  return wick_binary(b, WK_OP_MATMUL, x, y);
 }

@@ -44,16 +44,23 @@ wick_value wick_conv(wick_builder *b, wick_value x, const wick_conv_opts *o);
 wick_value wick_conv_transpose(wick_builder *b, wick_value x, const wick_conv_opts *o);
 wick_value wick_batch_norm(wick_builder *b, wick_value x);
 wick_value wick_layer_norm(wick_builder *b, wick_value x);    /* last axis */
+/* x / sqrt(mean(x^2) + 1e-5) * scale along the last axis, in operators of one step each. */
+wick_value wick_rms_norm(wick_builder *b, wick_value x);
 wick_value wick_linear(wick_builder *b, wick_value x, int64_t out); /* last axis, with bias */
+wick_value wick_project(wick_builder *b, wick_value x, int64_t out); /* without */
 wick_value wick_embedding(wick_builder *b, wick_value ids, int64_t rows, int64_t width);
+wick_value wick_rows(wick_builder *b, wick_value table, wick_value ids); /* of a parameter */
 /* The sum of the rows that each row of ids names: i64 [n, k] -> [n, width]. is_bytes: rows are
  * 8-bit numbers with a scale and a bias of their own. */
 wick_value wick_bag(wick_builder *b, wick_value ids, int64_t rows, int64_t width, bool is_bytes);
 /* [t,n,i] -> [t,d,n,h] */
 wick_value wick_lstm(wick_builder *b, wick_value x, int64_t hidden, bool both_ways);
 wick_value wick_parameter(wick_builder *b, int rank, const int64_t *dims, float deviation);
+/* Known numbers, in row-major order; x is copied. */
+wick_value wick_constant(wick_builder *b, int rank, const int64_t *dims, const float *x);
 
 wick_value wick_unary(wick_builder *b, wk_op op, wick_value x);
+wick_value wick_binary(wick_builder *b, wk_op op, wick_value x, wick_value y);
 wick_value wick_scalar(wick_builder *b, double v);
 wick_value wick_relu(wick_builder *b, wick_value x);
 wick_value wick_clip(wick_builder *b, wick_value x, double lo, double hi);
@@ -66,12 +73,16 @@ wick_value wick_max_pool(wick_builder *b, wick_value x, int64_t kernel, int64_t 
 wick_value wick_avg_pool(wick_builder *b, wick_value x, int64_t kernel, int64_t stride,
                          int64_t pad);
 wick_value wick_global_avg_pool(wick_builder *b, wick_value x); /* [n, c, 1, …] */
+wick_value wick_mean(wick_builder *b, wick_value x, int axis, bool keeps); /* of one axis */
 wick_value wick_flatten(wick_builder *b, wick_value x);         /* [n, rest] */
 
 wick_value wick_concat(wick_builder *b, const wick_value *xs, int n, int axis);
 wick_value wick_reshape(wick_builder *b, wick_value x, int rank, const int64_t *dims);
+wick_value wick_expand(wick_builder *b, wick_value x, int rank, const int64_t *dims);
 wick_value wick_transpose(wick_builder *b, wick_value x, const int64_t *perm);
 wick_value wick_slice(wick_builder *b, wick_value x, int axis, int64_t start, int64_t size);
+wick_value wick_slice_steps(wick_builder *b, wick_value x, int axis, int64_t start, int64_t size,
+                            int64_t step);
 wick_value wick_select(wick_builder *b, wick_value x, int axis, const int64_t *at, int64_t n);
 wick_value wick_matmul(wick_builder *b, wick_value x, wick_value y);
 

@@ -21,21 +21,36 @@ void wk_zoo_lstm(wick_builder *b) {
 #define WIDTH 768
 #define HEADS 12
 
-/* [1, tokens, width] -> [1, heads, tokens, width / heads] */
-static wick_value heads(wick_builder *b, wick_value x) {
-  int64_t dims[] = {1, TOKENS, HEADS, WIDTH / HEADS};
-  return wick_transpose(b, wick_reshape(b, x, 4, dims), (int64_t[]){0, 2, 1, 3});
+wick_value wk_zoo_heads(wick_builder *b, wick_value x, int64_t heads) {
+  const wk_type t = wick_type_of(b, x);
+  int64_t dims[] = {t.dims[0], t.dims[1], heads, t.dims[2] / heads};
+  return wick_transpose(b, wick_reshape(b, x, 4, dims), (const int64_t[]){0, 2, 1, 3});
+}
+
+wick_value wk_zoo_scores(wick_builder *b, wick_value q, wick_value k) {
+  double width = (double)wick_type_of(b, q).dims[3];
+  wick_value s = wick_matmul(b, q, wick_transpose(b, k, (const int64_t[]){0, 1, 3, 2}));
+  return wick_mul(b, s, wick_scalar(b, 1 / sqrt(width)));
+}
+
+wick_value wk_zoo_mix(wick_builder *b, wick_value scores, wick_value v) {
+  wick_value y = wick_matmul(b, wick_softmax(b, scores, -1), v);
+  const wk_type t = wick_type_of(b, y);
+  int64_t dims[] = {t.dims[0], t.dims[2], t.dims[1] * t.dims[3]};
+  return wick_reshape(b, wick_transpose(b, y, (const int64_t[]){0, 2, 1, 3}), 3, dims);
+}
+
+wick_value wk_zoo_attend(wick_builder *b, wick_value q, wick_value k, wick_value v,
+                         wick_value mask) {
+  wick_value s = wk_zoo_scores(b, q, k);
+  return wk_zoo_mix(b, mask == WICK_NO_VALUE ? s : wick_add(b, s, mask), v);
 }
 
 static wick_value self_attention(wick_builder *b, wick_value x, wick_value mask) {
-  int64_t dims[] = {1, TOKENS, WIDTH};
-  wick_value q = heads(b, wick_linear(b, x, WIDTH)), k = heads(b, wick_linear(b, x, WIDTH));
-  wick_value v = heads(b, wick_linear(b, x, WIDTH));
-  wick_value s = wick_matmul(b, q, wick_transpose(b, k, (int64_t[]){0, 1, 3, 2}));
-  s = wick_mul(b, s, wick_scalar(b, 1 / sqrt((double)WIDTH / HEADS)));
-  s = wick_softmax(b, wick_add(b, s, mask), -1);
-  wick_value y = wick_transpose(b, wick_matmul(b, s, v), (int64_t[]){0, 2, 1, 3});
-  return wick_linear(b, wick_reshape(b, y, 3, dims), WIDTH);
+  wick_value q = wk_zoo_heads(b, wick_linear(b, x, WIDTH), HEADS);
+  wick_value k = wk_zoo_heads(b, wick_linear(b, x, WIDTH), HEADS);
+  wick_value v = wk_zoo_heads(b, wick_linear(b, x, WIDTH), HEADS);
+  return wick_linear(b, wk_zoo_attend(b, q, k, v, mask), WIDTH);
 }
 
 static wick_value encoder_layer(wick_builder *b, wick_value x, wick_value mask) {

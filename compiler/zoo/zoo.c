@@ -17,6 +17,16 @@ const wk_zoo_entry wk_zoo[] = {
     {"unet", "segmentation, 1x3x256x256, skip connections", wk_zoo_unet},
     {"lstm", "sequence classifier, 64 steps of 40 features, two-layer LSTM", wk_zoo_lstm},
     {"bert_base", "text encoder, 1x128 tokens, 12 layers", wk_zoo_bert_base},
+    {"gpt2_small", "text decoder, 1x128 tokens, 12 layers, logits of 50257 words",
+     wk_zoo_gpt2_small},
+    {"llama_tiny", "text decoder, 1x128 tokens, 6 layers, RMS norms, rotary positions, "
+     "grouped queries", wk_zoo_llama_tiny},
+    {"vit_b16", "image classifier, 1x3x224x224, 12 layers on patches of 16x16", wk_zoo_vit_b16},
+    {"whisper_tiny", "speech encoder, 1x80x3000, 1500 tokens, 4 layers", wk_zoo_whisper_tiny},
+    {"convnext_tiny", "image classifier, 1x3x224x224, 7x7 depthwise and linear layers",
+     wk_zoo_convnext_tiny},
+    {"swin_tiny", "image classifier, 1x3x224x224, attention in shifted windows of 7x7",
+     wk_zoo_swin_tiny},
     {"dlrm", "recommendation, 16 of 13 numbers and 8 bags, tables of floats and of 8-bit rows",
      wk_zoo_dlrm},
 };
