@@ -24,6 +24,7 @@ typedef struct {
   WK_VEC(uint8_t) commands, segments, constants;
   WK_VEC(wk_accel_part) parts;
   WK_VEC(wk_accel_layer) layers;
+  WK_VEC(wk_accel_least) least;
   WK_VEC(uint32_t) results;
   WK_VEC(wk_accel_window) places;
   WK_VEC(wk_accel_value) values;
@@ -38,6 +39,7 @@ static inline void accel_unit_free(accel_unit_data *u) {
   wk_vec_free(&u->constants);
   wk_vec_free(&u->parts);
   wk_vec_free(&u->layers);
+  wk_vec_free(&u->least);
   wk_vec_free(&u->results);
   wk_vec_free(&u->places);
   wk_vec_free(&u->values);
@@ -86,7 +88,8 @@ static inline void accel_add_command(accel_unit_data *u, const wk_stream *s, uin
 }
 
 /* Of CONV and DWC with one tap, which test streams have. */
-static inline void accel_count_work(wk_accel_layer *l, const wk_stream *s, uint32_t operator) {
+static inline void accel_count_work(accel_unit_data *u, wk_accel_layer *l, const wk_stream *s,
+                                    uint32_t operator) {
   uint64_t n = (uint64_t)s->machine.array;
   for (uint32_t i = 0; i < s->n; i++) {
     wk_isa_command c;
@@ -103,6 +106,8 @@ static inline void accel_count_work(wk_accel_layer *l, const wk_stream *s, uint3
     if (c.opcode == WK_CMD_ST) l->stored += bytes;
   }
   l->compulsory = l->loaded + l->stored;
+  const wk_accel_least of = {.ex = l->ex, .drain = l->drain, .in = l->loaded, .out = l->stored};
+  wk_vec_push(&u->least, of);
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -138,7 +143,7 @@ static inline void accel_add_part(accel_unit_data *u, const wk_stream *s) {
     snprintf(name, sizeof name, "layer%zu", u->layers.n + 1);
     wk_accel_layer l = {.name = accel_add_text(u, name), .op = accel_add_text(u, "test"),
                         .group = i, .mark = UINT32_MAX};
-    accel_count_work(&l, s, i + 1);
+    accel_count_work(u, &l, s, i + 1);
     wk_vec_push(&u->layers, l);
   }
   wk_vec_push(&u->parts, p);
@@ -150,7 +155,7 @@ static inline void accel_fill_tensor(wk_package_tensor *t, int64_t *dims, const 
 }
 
 /* As they are in a package; CONST, which a package makes itself, first. */
-enum { ACCEL_SECTIONS = 10 };
+enum { ACCEL_SECTIONS = 11 };
 static inline void accel_list_sections(const accel_unit_data *u,
                                        wk_accel_section out[ACCEL_SECTIONS]) {
   const wk_accel_section all[ACCEL_SECTIONS] = {
@@ -163,7 +168,8 @@ static inline void accel_list_sections(const accel_unit_data *u,
       {WK_ACCEL_TEXTS, u->texts.s, u->texts.n},
       {WK_ACCEL_RESULTS, u->results.data, u->results.n * sizeof *u->results.data},
       {WK_ACCEL_PLACES, u->places.data, u->places.n * sizeof *u->places.data},
-      {WK_ACCEL_VALUES, u->values.data, u->values.n * sizeof *u->values.data}};
+      {WK_ACCEL_VALUES, u->values.data, u->values.n * sizeof *u->values.data},
+      {WK_ACCEL_LEAST, u->least.data, u->least.n * sizeof *u->least.data}};
   memcpy(out, all, sizeof all);
 }
 

@@ -13,7 +13,7 @@
 /* The kind and the version that --json of `wick sim` begins with. The version changes with the
  * meaning or the name of a value; new values do not change it. */
 #define WK_SIM_JSON_KIND "sim"
-#define WK_SIM_JSON_VERSION 2
+#define WK_SIM_JSON_VERSION 3
 
 /* name in the JSON, heading, what it is */
 #define WK_DIFF_VALUES(X)                                                    \

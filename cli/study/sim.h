@@ -115,10 +115,13 @@ typedef struct {
   uint64_t transfers, overlapped, exposed; /* of them */
   uint64_t read, written;                  /* bytes */
   uint64_t words, sums; /* of scratchpad and accumulators, read and written: by the commands */
-  uint64_t macs, ex, drain, ve, compulsory;
-  uint64_t bound, compulsory_bound;
+  uint64_t macs, ex, drain, ve;
+  uint64_t bound;
   uint64_t hidden; /* cycles of other layers, behind which the rest of the bound lies */
-  const char *limit; /* what the bound is of: array, drain, vector or memory; none: "" */
+  wk_accel_least need; /* whatever the commands are; zeros where the package does not say */
+  uint64_t least;      /* cycles: the most that one of these takes */
+  const char *limit, *binds; /* what bound and least are of: array, drain, vector or memory; none:
+                                "" */
 } wk_sim_layer;
 
 /* pJ. What no layer has: fetched commands, and products that padding and tails add. */
@@ -131,12 +134,10 @@ typedef struct {
 } wk_sim_layers;
 /* x: a part's run with time, which is whole. free() the list. */
 wk_sim_layers wk_sim_layers_of(const wk_sim_shown *x);
-/* Bytes that any schedule must move take longer than all that is computed. */
-bool wk_sim_is_memory_bound(const wk_sim_layer *l);
 
 typedef struct {
   /* parts of 1; negative: there is none. utilisation = mapping * activity */
-  double share, utilisation, mapping, activity, overlap, efficiency;
+  double share, utilisation, mapping, activity, overlap, efficiency, of_least;
 } wk_sim_ratios;
 wk_sim_ratios wk_sim_ratios_of(const wk_machine *m, const wk_sim_layer *l, uint64_t all_cycles);
 /* "conv1" of operator 1; "other" of 0. */

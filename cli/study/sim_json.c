@@ -71,6 +71,18 @@ static json_t *outputs(const wk_sim_shown *x) {
 
 static json_t *ratio(double v) { return v < 0 ? json_null() : json_real(v); }
 
+static void add_least(json_t *o, const wk_sim_layer *l, double of_least) {
+  json_object_set_new(o, "least_ex", number(l->need.ex));
+  json_object_set_new(o, "least_drain", number(l->need.drain));
+  json_object_set_new(o, "least_ve", number(l->need.ve));
+  json_object_set_new(o, "least_weights", number(l->need.weights));
+  json_object_set_new(o, "least_in", number(l->need.in));
+  json_object_set_new(o, "least_out", number(l->need.out));
+  json_object_set_new(o, "least", number(l->least));
+  json_object_set_new(o, "of_least", ratio(of_least));
+  json_object_set_new(o, "binds", *l->binds ? json_string(l->binds) : json_null());
+}
+
 static json_t *layer(const wk_sim_shown *x, const wk_sim_layer *l, uint64_t all) {
   wk_sim_ratios r = wk_sim_ratios_of(x->machine, l, all);
   json_t *o = json_object();
@@ -90,13 +102,12 @@ static json_t *layer(const wk_sim_shown *x, const wk_sim_layer *l, uint64_t all)
   json_object_set_new(o, "written", number(l->written));
   json_object_set_new(o, "words", number(l->words));
   json_object_set_new(o, "sums", number(l->sums));
-  json_object_set_new(o, "compulsory", number(l->compulsory));
   json_object_set_new(o, "bound", number(l->bound));
-  json_object_set_new(o, "compulsory_bound", number(l->compulsory_bound));
   json_object_set_new(o, "hidden", number(l->hidden));
   json_object_set_new(o, "efficiency", ratio(r.efficiency));
   json_object_set_new(o, "energy_pj", json_real(wk_sim_layer_energy(x->machine, l)));
   json_object_set_new(o, "limit", *l->limit ? json_string(l->limit) : json_null());
+  add_least(o, l, r.of_least);
   return o;
 }
 

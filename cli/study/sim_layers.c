@@ -50,21 +50,30 @@ static uint64_t cycles_of(const wk_machine *m, uint64_t bytes) {
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-static uint64_t engines_of(const wk_sim_layer *l) { return most(most(l->ex, l->drain), l->ve); }
-
-static void set_bounds(wk_sim_layer *l, const wk_machine *m) {
-  uint64_t engines = engines_of(l), memory = cycles_of(m, l->read + l->written);
-  l->bound = most(engines, memory);
-  l->hidden = l->bound > l->cycles ? l->bound - l->cycles : 0;
-  l->compulsory_bound = most(engines, cycles_of(m, l->compulsory));
-  l->limit = memory > engines    ? "memory"
-             : engines == 0      ? ""
-             : engines == l->ex  ? "array"
-             : engines == l->ve  ? "vector"
-                                 : "drain";
+/* The most that an engine or memory takes; *of: which of them. */
+static uint64_t most_of(uint64_t ex, uint64_t drain, uint64_t ve, uint64_t memory,
+                        const char **of) {
+  uint64_t engines = most(most(ex, drain), ve);
+  *of = memory > engines ? "memory"
+        : engines == 0   ? ""
+        : engines == ex  ? "array"
+        : engines == ve  ? "vector"
+                         : "drain";
+  return most(engines, memory);
 }
 
-bool wk_sim_is_memory_bound(const wk_sim_layer *l) { return l->compulsory_bound > engines_of(l); }
+/* The bus takes a beat a cycle, each way; memory has one bandwidth for both. */
+static uint64_t memory_of(const wk_machine *m, uint64_t in, uint64_t out) {
+  uint64_t bus = (uint64_t)m->bus;
+  return most(cycles_of(m, in + out), wk_ceil_div(most(in, out), bus));
+}
+
+static void set_bounds(wk_sim_layer *l, const wk_machine *m) {
+  const wk_accel_least *n = &l->need;
+  l->bound = most_of(l->ex, l->drain, l->ve, cycles_of(m, l->read + l->written), &l->limit);
+  l->hidden = l->bound > l->cycles ? l->bound - l->cycles : 0;
+  l->least = most_of(n->ex, n->drain, n->ve, memory_of(m, n->weights + n->in, n->out), &l->binds);
+}
 
 static void add(wk_sim_layer *to, const wk_sim_layer *l) {
   to->cycles += l->cycles;
@@ -80,7 +89,12 @@ static void add(wk_sim_layer *to, const wk_sim_layer *l) {
   to->ex += l->ex;
   to->drain += l->drain;
   to->ve += l->ve;
-  to->compulsory += l->compulsory;
+  to->need.ex += l->need.ex;
+  to->need.drain += l->need.drain;
+  to->need.ve += l->need.ve;
+  to->need.weights += l->need.weights;
+  to->need.in += l->need.in;
+  to->need.out += l->need.out;
 }
 
 wk_sim_layers wk_sim_layers_of(const wk_sim_shown *x) {
@@ -101,7 +115,7 @@ wk_sim_layers wk_sim_layers_of(const wk_sim_shown *x) {
       l->ex = from->ex;
       l->drain = from->drain;
       l->ve = from->ve;
-      l->compulsory = from->compulsory;
+      if (x->part->unit->least) l->need = x->part->unit->least[row->first_layer + i - 1];
     }
     set_bounds(l, x->machine);
   }
@@ -120,7 +134,8 @@ wk_sim_ratios wk_sim_ratios_of(const wk_machine *m, const wk_sim_layer *l, uint6
       .mapping = ratio(l->macs, array * (double)l->ex),
       .activity = l->ex ? ratio(l->ex, (double)l->cycles) : -1,
       .overlap = ratio(l->overlapped, (double)l->transfers),
-      .efficiency = ratio(l->bound, (double)(l->cycles + l->hidden))};
+      .efficiency = ratio(l->bound, (double)(l->cycles + l->hidden)),
+      .of_least = l->least ? ratio(l->least, (double)most(l->cycles, l->least)) : -1};
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -144,38 +159,54 @@ static wk_text24 percent(double v) {
 static void add_row(wk_table *t, const wk_machine *m, const char *name, const char *op,
                     const wk_sim_layer *l, uint64_t all) {
   wk_sim_ratios r = wk_sim_ratios_of(m, l, all);
-  wk_table_row(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name,
+  wk_table_row(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s"
+               "\t%s", name,
                op, wk_sim_grouped(l->cycles).s, wk_sim_grouped(l->predicted).s,
                percent(r.share).s, percent(r.utilisation).s, percent(r.mapping).s,
                percent(r.activity).s, percent(r.overlap).s, wk_sim_grouped(l->exposed).s,
                wk_bytes_text(l->read).s, wk_bytes_text(l->written).s, *l->limit ? l->limit : "-",
-               wk_sim_grouped(l->bound).s, wk_sim_grouped(l->compulsory_bound).s,
-               wk_sim_grouped(l->hidden).s, percent(r.efficiency).s);
+               wk_sim_grouped(l->bound).s, wk_sim_grouped(l->hidden).s, percent(r.efficiency).s,
+               *l->binds ? l->binds : "-", wk_sim_grouped(l->least).s, percent(r.of_least).s);
+}
+
+/* Of memory-bound layers: cycles that their least has beyond what it would be without weights. */
+static uint64_t weights_cost(const wk_machine *m, const wk_sim_layer *l) {
+  wk_sim_layer without = *l;
+  without.need.weights = 0;
+  set_bounds(&without, m);
+  return l->least - without.least;
 }
 
 /* What only other layers can hide, and those only as far as the scratchpad has room. */
 static void print_memory_bound(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l) {
   wk_sim_layer sum = {0};
-  uint64_t n = 0;
+  uint64_t n = 0, shared = 0;
   for (uint32_t i = 1; i <= l->n; i++) {
-    if (!wk_sim_is_memory_bound(&l->list[i])) continue;
+    if (strcmp(l->list[i].binds, "memory") != 0) continue;
     add(&sum, &l->list[i]);
+    shared += weights_cost(x->machine, &l->list[i]);
     n++;
   }
   if (!sum.exposed) return;
+  const wk_accel_least *y = &sum.need;
+  uint64_t memory = memory_of(x->machine, y->weights + y->in, y->out);
   fprintf(f, "\nMemory-bound: %" PRIu64 " %s, %s cycles, %.1f %%, %s of them exposed. Weights and "
           "the part's\ninputs and outputs take %s cycles to move, longer than the work on them; "
-          "prefetch hides\nthat only behind other layers. Several images in one run (--bind, "
-          "--shape) share the weights.\n", n, n == 1 ? "layer" : "layers",
+          "prefetch hides\nthat only behind other layers.", n, n == 1 ? "layer" : "layers",
           wk_sim_grouped(sum.cycles).s, 100 * ratio(sum.cycles, (double)l->total.cycles),
-          wk_sim_grouped(sum.exposed).s, wk_sim_grouped(cycles_of(x->machine, sum.compulsory)).s);
+          wk_sim_grouped(sum.exposed).s, wk_sim_grouped(memory).s);
+  if (2 * shared > memory)
+    fprintf(f, " Several images in one run (--bind, --shape) share\nthe weights: each but the "
+            "first may take up to %s cycles less.", wk_sim_grouped(shared).s);
+  fputc('\n', f);
 }
 
 void wk_sim_print_layers(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l) {
   wk_arena *a = wk_arena_new();
   wk_table t = {0};
   wk_table_row(&t, "\nlayer\top\tcycles\tpredicted\t%%\tuse %%\tmapping %%\tactivity %%\toverlap %%"
-               "\texposed\tread\twritten\tlimit\tbound\tleast\thidden\tefficiency %%");
+               "\texposed\tread\twritten\tlimit\tbound\thidden\tefficiency %%\tbinds\tleast"
+               "\tof least %%");
   for (uint32_t k = 1; k <= l->n + 1; k++) {
     uint32_t i = k <= l->n ? k : 0; /* what belongs to none comes last */
     const wk_sim_layer *row = &l->list[i];
@@ -184,7 +215,7 @@ void wk_sim_print_layers(FILE *f, const wk_sim_shown *x, const wk_sim_layers *l)
             wk_text_shown(a, wk_sim_layer_op(x->part, i)), row, l->total.cycles);
   }
   add_row(&t, x->machine, "all", "", &l->total, l->total.cycles);
-  wk_table_print(f, &t, "llrrrrrrrrrrlrrrr");
+  wk_table_print(f, &t, "llrrrrrrrrrrlrrrlrr");
   print_memory_bound(f, x, l);
   wk_arena_free(a);
 }
@@ -201,11 +232,16 @@ static void add_ratio(wk_str *b, double v) {
   wk_str_add(b, ",");
 }
 
+static void add_numbers(wk_str *b, const uint64_t *v, size_t n) {
+  for (size_t i = 0; i < n; i++) wk_str_printf(b, "%" PRIu64 ",", v[i]);
+}
+
 void wk_sim_add_csv_heading(wk_str *b) {
   if (!b->n)
     wk_str_add(b, "part,operator,layer,op,cycles,predicted,share,utilisation,mapping,activity,"
-                  "overlap,exposed,macs,ex,drain,ve,read,written,compulsory,bound,"
-                  "compulsory_bound,hidden,efficiency,limit\n");
+                  "overlap,exposed,macs,ex,drain,ve,read,written,bound,hidden,efficiency,limit,"
+                  "least_ex,least_drain,least_ve,least_weights,least_in,least_out,least,of_least,"
+                  "binds\n");
 }
 
 void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x) {
@@ -215,7 +251,9 @@ void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x) {
     const wk_sim_layer *l = &layers.list[i];
     wk_sim_ratios r = wk_sim_ratios_of(x->machine, l, layers.total.cycles);
     const uint64_t numbers[] = {l->exposed, l->macs, l->ex, l->drain, l->ve, l->read, l->written,
-                                l->compulsory, l->bound, l->compulsory_bound, l->hidden};
+                                l->bound, l->hidden};
+    const uint64_t least[] = {l->need.ex, l->need.drain, l->need.ve, l->need.weights, l->need.in,
+                              l->need.out, l->least};
     wk_str_printf(b, "%zu,%u,", x->part->number, i);
     add_cell(b, wk_sim_layer_name(x->part, i));
     add_cell(b, wk_sim_layer_op(x->part, i));
@@ -225,10 +263,12 @@ void wk_sim_add_csv(wk_str *b, const wk_sim_shown *x) {
     add_ratio(b, r.mapping);
     add_ratio(b, r.activity);
     add_ratio(b, r.overlap);
-    for (size_t k = 0; k < WK_COUNTOF(numbers); k++)
-      wk_str_printf(b, "%" PRIu64 ",", numbers[k]);
+    add_numbers(b, numbers, WK_COUNTOF(numbers));
     add_ratio(b, r.efficiency);
-    wk_str_printf(b, "%s\n", l->limit);
+    wk_str_printf(b, "%s,", l->limit);
+    add_numbers(b, least, WK_COUNTOF(least));
+    add_ratio(b, r.of_least);
+    wk_str_printf(b, "%s\n", l->binds);
   }
   free(layers.list);
 }

@@ -7,6 +7,7 @@
 #include "cli/study/report.h"
 #include "cli/study/sim_json.h"
 #include "cli/text.h"
+#include "compiler/stream/prefetch.h"
 #include "wick_version.h"
 
 static wk_status write_json(json_t *root, const char *path, size_t flags) {
@@ -28,7 +29,7 @@ static wk_status write_json(json_t *root, const char *path, size_t flags) {
 typedef struct {
   const char *prefetch; /* NULL: as the options have it */
   json_t *parts;
-  uint64_t cycles, exposed, transfers, overlapped, bytes_in, bytes_out;
+  uint64_t cycles, least, exposed, transfers, overlapped, bytes_in, bytes_out;
 } mode;
 
 struct wk_sim_record {
@@ -70,10 +71,18 @@ static json_t *shown_run(const wk_sim_shown *x) {
   return o;
 }
 
+static uint64_t least_of(const wk_sim_shown *x) {
+  if (!x->part || !wk_sim_is_whole(x)) return 0;
+  wk_sim_layers l = wk_sim_layers_of(x);
+  free(l.list);
+  return l.total.least;
+}
+
 static void add_to_mode(mode *m, const wk_sim_shown *x) {
   wk_sim_figures f = wk_sim_figures_of(x->machine, x->run->result.counters);
   json_array_append_new(m->parts, bare_run(x));
   m->cycles += f.cycles;
+  m->least += least_of(x);
   m->exposed += f.exposed;
   m->transfers += f.dma_active;
   m->overlapped += f.overlapped;
@@ -112,26 +121,57 @@ void wk_sim_record_begin_mode(wk_sim_record *r, const char *prefetch, bool has_r
 
 bool wk_sim_record_is_mode(const wk_sim_record *r) { return r->modes.n > 1; }
 
+/* The share of off's exposed cycles that a mode has not. Negative where it has more, or false: off
+ * has none. */
+static bool hides(const wk_sim_record *r, const mode *m, double *share) {
+  for (size_t i = 1; i < r->modes.n; i++) {
+    const mode *off = &r->modes.data[i];
+    if (strcmp(off->prefetch, wk_sched_prefetch_names[WK_PREFETCH_OFF]) != 0) continue;
+    if (off->exposed) *share = 1 - (double)m->exposed / (double)off->exposed;
+    return off->exposed != 0;
+  }
+  return false;
+}
+
+static wk_text24 percent(double v) {
+  wk_text24 t;
+  snprintf(t.s, sizeof t.s, "%.1f", 100 * v);
+  return t;
+}
+
+static double ratio(uint64_t part, uint64_t whole) {
+  return whole ? (double)part / (double)whole : 0;
+}
+
 void wk_sim_record_print_modes(const wk_sim_record *r, FILE *f) {
   wk_table t = {0};
-  wk_table_row(&t, "\nprefetch\tcycles\toverlap %%\texposed\tread\twritten");
+  wk_table_row(&t, "\nprefetch\tcycles\tof least %%\toverlap %%\texposed\thides %%\tread"
+               "\twritten");
   for (size_t i = 1; i < r->modes.n; i++) {
     const mode *m = &r->modes.data[i];
-    wk_table_row(&t, "%s\t%s\t%.1f\t%s\t%s\t%s", m->prefetch, wk_sim_grouped(m->cycles).s,
-                 m->transfers ? 100.0 * (double)m->overlapped / (double)m->transfers : 0.0,
-                 wk_sim_grouped(m->exposed).s, wk_bytes_text(m->bytes_in).s,
+    double share = 0;
+    bool is_known = hides(r, m, &share);
+    wk_table_row(&t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", m->prefetch, wk_sim_grouped(m->cycles).s,
+                 m->least ? percent(ratio(m->least, m->cycles)).s : "-",
+                 percent(ratio(m->overlapped, m->transfers)).s, wk_sim_grouped(m->exposed).s,
+                 is_known ? percent(share).s : "-", wk_bytes_text(m->bytes_in).s,
                  wk_bytes_text(m->bytes_out).s);
   }
-  wk_table_print(f, &t, "lrrrrr");
+  wk_table_print(f, &t, "lrrrrrrr");
 }
 
 /* NULL: there are none. */
 static json_t *modes_json(const wk_sim_record *r) {
   json_t *list = r->modes.n > 1 ? json_array() : NULL;
   for (size_t i = 1; i < r->modes.n; i++) {
+    const mode *m = &r->modes.data[i];
     json_t *o = json_object();
-    json_object_set_new(o, "prefetch", json_string(r->modes.data[i].prefetch));
-    json_object_set(o, "parts", r->modes.data[i].parts);
+    double share;
+    json_object_set_new(o, "prefetch", json_string(m->prefetch));
+    json_object_set_new(o, "cycles", json_integer((json_int_t)m->cycles));
+    json_object_set_new(o, "exposed", json_integer((json_int_t)m->exposed));
+    json_object_set_new(o, "hides", hides(r, m, &share) ? json_real(share) : json_null());
+    json_object_set(o, "parts", m->parts);
     json_array_append_new(list, o);
   }
   return list;

@@ -107,6 +107,13 @@ static void add_energy(wk_table *t, const wk_sim_shown *x) {
   wk_str_free(&shares);
 }
 
+/* What no schedule can be below. */
+static void add_least(wk_table *t, const wk_sim_layer *all, double of_least) {
+  if (all->least)
+    wk_table_row(t, "least\t%s cycles, of the %s, whatever the schedule: the run is at %.1f %% of "
+                 "least", wk_sim_grouped(all->least).s, all->binds, 100 * of_least);
+}
+
 /* What the model has to multiply: a stream does not say. */
 static void add_macs(wk_table *t, const wk_sim_shown *x) {
   wk_sim_layers l = wk_sim_layers_of(x);
@@ -119,6 +126,7 @@ static void add_macs(wk_table *t, const wk_sim_shown *x) {
                wk_text_count((int64_t)l.total.macs).s, 100 * r.utilisation,
                shares.n ? shares.s : "");
   wk_str_free(&shares);
+  add_least(t, &l.total, r.of_least);
   free(l.list);
 }
 

@@ -116,13 +116,15 @@ static wk_status run_passes(wk_module *m) {
   return NULL;
 }
 
-/* Weights that stand transposed in the file: the pass leaves large ones to the target. */
+/* Weights that stand transposed in the file, and rows of a table that always are the same ones: the
+ * pass leaves large ones to the target. */
 static wk_status fold_weights(wk_module *m) {
   wk_graph *g = m->main;
   m->constant_bytes_left = m->fold_work_left = INT64_MAX;
   for (size_t i = 0; i < g->nodes.n; i++) {
     const wk_node *n = &g->nodes.data[i];
-    bool moves = n->op == WK_OP_TRANSPOSE || n->op == WK_OP_RESHAPE;
+    bool moves = n->op == WK_OP_TRANSPOSE || n->op == WK_OP_RESHAPE ||
+                 (n->op == WK_OP_GATHER && wk_is_const(g, n->in[1]));
     bool folded;
     if (n->dead || !moves || !wk_is_const(g, n->in[0]) || !wk_eval_is_foldable(g, n)) continue;
     WK_TRY(wk_eval_fold(g, (wk_node_id)i, INT64_MAX, &folded));
@@ -252,7 +254,9 @@ wk_status wk_quantize_prepare(wk_quantize_job *j) {
   WK_TRY(make_samples(j));
   WK_TRY(run_passes(j->m));
   WK_TRY(fold_weights(j->m));
+  WK_TRY(wk_quantize_norms(j->m, &changes));
   WK_TRY(wk_quantize_split_attention(j->m, &changes));
+  WK_TRY(wk_choose_masks(j->m, &changes));
   if (j->opts->equalise) WK_TRY(wk_quantize_equalise(j->m, &j->pairs));
   wk_module_trim(j->m, j->m);
   WK_TRY(make_plan(j));

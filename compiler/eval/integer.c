@@ -35,7 +35,7 @@ wk_status wk_eval_integer_softmax(const wk_eval_call *c) {
   int32_t table[256];
   wk_scalar *row;
   if (!wk_eval_out(c, 0) || v.n == 0) return NULL;
-  wk_softmax_table(a->scale, table);
+  wk_softmax_table(a->scale, a->far, table);
   WK_TRY(wk_scalars_alloc(v.n, &row));
   for (int64_t k = 0; k < v.outer * v.inner; k++) {
     int64_t first = k / v.inner * v.n * v.inner + k % v.inner;

@@ -90,8 +90,9 @@ uint16_t wk_expr_centred(wk_expr_builder *b, uint16_t x, int64_t zero) {
 
 /* ---- softmax --------------------------------------------------------------------------------- */
 
-void wk_softmax_table(double scale, int32_t table[256]) {
-  for (int d = 0; d < 256; d++) table[d] = (int32_t)nearbyint(ldexp(exp(-scale * d), 23));
+void wk_softmax_table(double scale, int64_t far, int32_t table[256]) {
+  for (int d = 0; d < 256; d++)
+    table[d] = d < far ? (int32_t)nearbyint(ldexp(exp(-scale * d), 23)) : 0;
 }
 
 enum { SOFTMAX_TOP = 39 }; /* bits of the largest sum */

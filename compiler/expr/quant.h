@@ -85,7 +85,8 @@ uint16_t wk_expr_centred(wk_expr_builder *b, uint16_t x, int64_t zero);
 
 /* Integer softmax of a row of n <= WK_SOFTMAX_ROW numbers q (i8 or u8), one division per row:
  *
- *   e     = table[max(q) - q]   table[d] = round(2^23 * exp(-scale * d)), d in 0 .. 255; i32
+ *   e     = table[max(q) - q]   table[d] = round(2^23 * exp(-scale * d)), d in 0 .. far - 1; i32;
+ *                               0 from there on; far is WK_SOFTMAX_FAR, beyond all d, but for masks
  *   sum   = sum e               i64, exact: 2^23 .. 2^38
  *   z     = number of bits of sum                            24 .. 39
  *   Q     = m * 2^(z-7) / sum, rounded down                  2^23 <= Q < 2^25
@@ -95,11 +96,21 @@ uint16_t wk_expr_centred(wk_expr_builder *b, uint16_t x, int64_t zero);
  *   y     = saturate(rescale(e) + zero)                      rescale as above, by mult and shift
  *
  * Error against real arithmetic, in steps of y, before saturation, for the real result r of r/sy
- * steps: 1/2 + 2^-17 + (1 + r * (n + 3)) * 2^-24 / sy. */
+ * steps: 1/2 + 2^-17 + (1 + r * (n + 3)) * 2^-24 / sy.
+ *
+ * With a mask: k is the greatest number of the type of q, T, where an element counts, else its
+ * least, L.
+ *
+ *   t = min(q, k)     g = max(t)     u = min(max(saturate(t - g + T), L + 1), k)
+ *   y = softmax(u) with far = 255, which no element that counts is away from T; where a row may
+ *       count nowhere min(y, k), so that it is `zero` (clamped) everywhere
+ *
+ * Scores of L count as L + 1, and those 254 steps and more below g as 254. */
 #define WK_SOFTMAX_ROW (1 << 15)
 #define WK_SOFTMAX_BITS 31 /* of m */
 #define WK_SOFTMAX_SHIFT 47 /* the largest s */
-void wk_softmax_table(double scale, int32_t table[256]);
+#define WK_SOFTMAX_FAR 256
+void wk_softmax_table(double scale, int64_t far, int32_t table[256]);
 /* m and s; false when n or s is out of range. */
 bool wk_softmax_factor(int64_t n, double y_scale, int64_t *m, int *s);
 /* The steps of a row as expressions, all of i32 but sum, an i64. */

@@ -319,10 +319,12 @@ static wk_status convert_graph(wk_graph *g, wk_pass_ctx *c) {
   if (!is_quantised) return NULL;
   WK_TRY(fold_parameters(g));
   WK_TRY(wk_rewrite_run(g, c, rewrite));
-  return wk_rewrite_run(g, c, rewrite_rest);
+  WK_TRY(wk_rewrite_run(g, c, rewrite_rest));
+  return wk_integer_compose_graph(g, c);
 }
 
 wk_status wk_integer_convert(wk_module *m, int64_t *changes) {
   static const wk_pass step = {.name = "integer", .run = convert_graph};
+  wk_module_note_quantised(m);
   return wk_pass_run_one(m, &step, NULL, changes);
 }

@@ -49,6 +49,10 @@ wk_value_id wk_integer_table(wk_rewrite *r, const wk_node *def, const wk_integer
  * scaled to f32. */
 wk_value_id wk_integer_to_real(wk_rewrite *r, const wk_node *n);
 
+/* Afterwards: functions of one byte that follow one another, or meet in a map, become one table,
+ * with the same results. */
+wk_status wk_integer_compose_graph(wk_graph *g, wk_pass_ctx *c) WK_MUST_CHECK;
+
 /* ---- shared ---------------------------------------------------------------------------------- */
 
 /* x with scale and zero point `from` as a value of y's type, scale and zero point, clamped; x

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pools, means and softmax of quantised tensors. */
+ * Pools and means of quantised tensors. */
 #include "compiler/integer/rules.h"
 #include "compiler/ir/taps.h"
 
@@ -86,23 +86,4 @@ wk_value_id wk_integer_avg_pool(wk_rewrite *r, const wk_node *def, const wk_inte
   a->to = y->dtype;
   if (!has_factors(a, &t, y->type)) return WK_NONE;
   return wk_rewrite_1(r, WK_OP_INTEGER_AVG_POOL, a, x.q);
-}
-
-/* ---- softmax --------------------------------------------------------------------------------- */
-
-wk_value_id wk_integer_softmax(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
-  wk_affine x;
-  wk_attr_integer_softmax *a = wk_attrs_new(r->arena, WK_OP_INTEGER_SOFTMAX);
-  int shift;
-  a->axis = WK_ATTR(def, softmax)->axis;
-  if (!wk_affine_of(r, def->in[0], &x)) return WK_NONE;
-  if (!wk_softmax_factor(wk_type_of(r, x.q)->dims[a->axis], y->scale, &a->mult, &shift))
-    return WK_NONE;
-  a->scale = x.scale;
-  a->shift = shift;
-  a->zero = y->zero;
-  a->lo = y->lo;
-  a->hi = y->hi;
-  a->to = y->dtype;
-  return wk_rewrite_1(r, WK_OP_INTEGER_SOFTMAX, a, x.q);
 }

@@ -91,6 +91,13 @@ typedef struct {
   wk_texts texts;     /* one at least */
 } wk_labels;
 
+/* What an integer of a quantised tensor stands for: scale * (element - zero). */
+typedef struct {
+  const char *value; /* of main */
+  double scale;
+  int64_t zero;
+} wk_value_scale;
+
 struct wk_module {
   wk_arena *arena;
   const char *name;
@@ -100,6 +107,7 @@ struct wk_module {
   WK_VEC(wk_graph *) graphs; /* every function, main first */
   wk_map *names;             /* of graphs; value: 0 when the graph is gone */
   WK_VEC(wk_labels) labels;  /* of outputs of main, at most one of each */
+  WK_VEC(wk_value_scale) quantised; /* as they were before conversion to integers */
   WK_VEC(void *) blobs;      /* malloc'ed constant data, freed with the module */
   WK_VEC(wk_file) files;     /* maps that constants point into, unmapped with the module */
   /* Budgets of what compilation computes, which the importer sets by the size of the file: bytes
@@ -159,6 +167,12 @@ void wk_module_label(wk_module *m, const wk_labels *labels);
 const wk_labels *wk_module_labels(const wk_module *m, const char *output);
 /* All of `from`, whose outputs m's main has. */
 void wk_module_copy_labels(wk_module *m, const wk_module *from);
+/* Adds what quantisations and dequantisations of main say of values with one scale for all
+ * elements. */
+void wk_module_note_quantised(wk_module *m);
+void wk_module_copy_quantised(wk_module *m, const wk_module *from);
+/* NULL: nothing is known of a value of this name. */
+const wk_value_scale *wk_module_quantised(const wk_module *m, const char *value);
 
 /* Adds a node, infers and checks its output types and creates the output values.
  *   attrs   wk_attr_<op> from wk_attrs_new (arena of the module), or NULL for defaults

@@ -50,6 +50,7 @@ wk_status wk_infer_integer_softmax(const wk_infer *i) {
   WK_TRY(want_8_bit(i, 0));
   WK_TRY(wk_want_axis(i, "axis", at->axis, x->rank));
   if (!wk_scale_is_valid(at->scale)) return BAD(i, "scale is not a positive number");
+  WK_TRY(want_within(i, "far", at->far, 1, WK_SOFTMAX_FAR));
   WK_TRY(want_within(i, "mult", at->mult, INT64_C(1) << (WK_SOFTMAX_BITS - 1),
                      (INT64_C(1) << WK_SOFTMAX_BITS) - 1));
   WK_TRY(want_within(i, "shift", at->shift, 1, WK_SOFTMAX_SHIFT));

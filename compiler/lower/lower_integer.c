@@ -151,13 +151,13 @@ static const wk_expr *widened(wk_low *l, wk_dtype from, wk_dtype to) {
   return wk_expr_finish(b, &v, 1);
 }
 
-static wk_value_id exponentials(wk_low *l, wk_value_id x, double scale, int64_t axis) {
+static wk_value_id exponentials(wk_low *l, wk_value_id x, const wk_attr_integer_softmax *a) {
   wk_dtype t = wk_low_type(l, x)->dtype;
   int32_t exponential[256];
   int64_t entries = 256;
-  wk_softmax_table(scale, exponential);
+  wk_softmax_table(a->scale, a->far, exponential);
   wk_value_id table = wk_low_const_i32(l, 1, &entries, exponential);
-  wk_value_id most = folded(l, "max", x, axis, axis + 1, widened(l, t, WK_I32));
+  wk_value_id most = folded(l, "max", x, a->axis, a->axis + 1, widened(l, t, WK_I32));
   map m = begin(l);
   uint16_t q = wk_expr_cast(m.b, WK_I32, operand(&m, x));
   uint16_t d = wk_expr_2(m.b, WK_EX_SUB, operand(&m, most), q);
@@ -167,7 +167,7 @@ static wk_value_id exponentials(wk_low *l, wk_value_id x, double scale, int64_t 
 /* One division per row, then all are rescaled. */
 void wk_lower_integer_softmax(wk_low *l, const wk_node *n, wk_value_id *out) {
   const wk_attr_integer_softmax *a = WK_ATTR(n, integer_softmax);
-  wk_value_id e = exponentials(l, n->in[0], a->scale, a->axis);
+  wk_value_id e = exponentials(l, n->in[0], a);
   wk_value_id sum = folded(l, "sum", e, a->axis, a->axis + 1, widened(l, WK_I32, WK_I64));
   map m = begin(l);
   wk_value_id bits = end(&m, wk_expr_softmax_bits(m.b, operand(&m, sum)));

@@ -8,7 +8,8 @@
 uint32_t wk_cut_edge(wk_cut *c, const char *name, const wk_type *t, const wk_edge_layout *layout) {
   wk_cut_tensor known = {*t, layout ? *layout : wk_cut_row_major_layout, WK_NONE};
   wk_part_tensor x = {.name = wk_arena_strdup(c->p->arena, name),
-                      .type = wk_cut_laid_type(t, &known.layout)};
+                      .type = wk_cut_laid_type(t, &known.layout), .of = *t,
+                      .layout = known.layout};
   x.bytes = wk_type_bytes(&x.type);
   wk_vec_push(&c->tensors, known);
   wk_vec_push(&c->p->tensors, x);
@@ -343,6 +344,8 @@ wk_status wk_partition(wk_module *m, wk_owners *owners, const wk_part_refusals *
   if (!s) s = c.unsupported;
   else wk_status_free(c.unsupported);
   if (!s) s = wk_cut_plan(p);
+  for (size_t i = 0; i < p->tensors.n; i++)
+    p->tensors.data[i].quantised = wk_module_quantised(m, p->tensors.data[i].name);
   wk_cut_restore_inputs(&c);
   wk_arena_free(c.scratch);
   wk_vec_free(&c.tensors);

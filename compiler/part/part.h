@@ -35,6 +35,9 @@ typedef struct {
   const char *name;
   wk_type type;   /* as it lies in memory */
   int64_t bytes;
+  wk_type of;     /* before it was laid out so */
+  wk_edge_layout layout;
+  const wk_value_scale *quantised; /* of the cut module; NULL: nothing is known */
   int64_t offset; /* edges: in the plan's memory, a multiple of WICK_ALIGN */
   const wk_labels *labels; /* outputs: the module's, or NULL */
 } wk_part_tensor;

@@ -162,6 +162,21 @@ static void emission_free(emission *e) {
   free(e->made);
 }
 
+/* What the part reads and leaves: tensors of a row that runs it. NULL: none does. */
+static const wk_target_tensor *tensors_of(const wk_parts *p, uint32_t part) {
+  size_t i = 0;
+  while (i < p->rows.n && (p->rows.data[i].kind != WICK_ROW_RUN || p->rows.data[i].part != part))
+    i++;
+  if (i == p->rows.n) return NULL;
+  const wk_numbers *of = &p->rows.data[i].tensors;
+  wk_target_tensor *out = wk_arena_alloc(p->arena, of->n * sizeof *out);
+  for (size_t k = 0; k < of->n; k++) {
+    const wk_part_tensor *t = &p->tensors.data[of->data[k]];
+    out[k] = (wk_target_tensor){t->name, t->of, t->layout, t->quantised};
+  }
+  return out;
+}
+
 /* The parts of one target, of all entries; their count. */
 static size_t collect(emission *e, uint32_t target) {
   size_t n = 0;
@@ -175,7 +190,8 @@ static size_t collect(emission *e, uint32_t target) {
           .name = !part->owns_module ? e->entries[i].name
                   : e->n == 1        ? part->name
                                      : wk_arena_printf(p->arena, "%zu.%s", i, part->name),
-          .graph = part->module->main, .program = part->program};
+          .graph = part->module->main, .program = part->program,
+          .tensors = tensors_of(p, (uint32_t)k)};
     }
   }
   return n;

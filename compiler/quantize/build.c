@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compiler/expr/quant.h"
+#include "compiler/quantize/rms_norm.h"
 #include "compiler/quantize/weights.h"
 
 typedef struct {
@@ -223,7 +224,8 @@ static double *bias_floors(const builder *b, const wk_node *n, int64_t channels,
 
 static wk_status add_weights(builder *b, const wk_node *n, float input, known_constant *k) {
   const wk_value *c = wk_val(b->g, n->in[1]);
-  int axis = b->a->options->per_channel ? wk_weight_axis(b->g, n) : -1;
+  bool is_per_channel = b->a->options->per_channel || wk_quantize_is_scale(b->g, n);
+  int axis = is_per_channel ? wk_weight_axis(b->g, n) : -1;
   wk_weight_view w = wk_weight_view_of(c, axis);
   double *floors = bias_floors(b, n, w.channels, input);
   *k = (known_constant){.from = n->in[1], .n = w.channels};
@@ -380,15 +382,42 @@ static wk_status activation(builder *b, const wk_quantize_layer *l, wk_value_id 
   return copy_node(b, act, &x, 1, suffix, out);
 }
 
-static wk_status emit_layer(builder *b, const wk_quantize_layer *l, wk_value_id *in,
-                            wk_value_id *made) {
-  const wk_node *core = wk_nod(b->g, l->core), *last = wk_nod(b->g, l->last);
-  const char *suffix = b->a->isolated ? "isolated" : NULL;
+/* v for a node of a norm that is written out: what is normalised, what an earlier node of it made,
+ * or a constant. */
+static wk_status see_within(builder *b, const wk_quantize_layer *l, wk_value_id v,
+                            const wk_value_id *made, wk_value_id *out) {
+  for (uint32_t k = 0; k < l->n_written; k++)
+    if (wk_nod(b->g, l->written[k])->out[0] == v) return *out = made[k], NULL;
+  return see(b, v, v == wk_nod(b->g, l->core)->in[0], out);
+}
+
+static wk_status written_norm(builder *b, const wk_quantize_layer *l, const char *suffix,
+                              wk_value_id *out) {
+  wk_value_id made[WK_QUANTIZE_NORM_NODES], in[4];
+  for (uint32_t k = 0; k < l->n_written; k++) {
+    const wk_node *n = wk_nod(b->g, l->written[k]);
+    for (uint32_t i = 0; i < n->n_in; i++) WK_TRY(see_within(b, l, n->in[i], made, &in[i]));
+    WK_TRY(copy_node(b, n, in, n->n_in, suffix, &made[k]));
+  }
+  *out = made[l->n_written - 1];
+  return NULL;
+}
+
+static wk_status emit_node(builder *b, const wk_quantize_layer *l, const char *suffix,
+                           wk_value_id *in, wk_value_id *made) {
+  const wk_node *core = wk_nod(b->g, l->core);
   uint32_t n_in = core->n_in;
+  if (l->written) return written_norm(b, l, suffix, made);
   WK_TRY(operands(b, core, in));
   if (n_in == 2 && in[2] != WK_NONE) n_in = 3; /* a bias made up */
   WK_TRY(copy_node(b, core, in, n_in, suffix, made));
-  if (l->last != l->core) WK_TRY(activation(b, l, made[0], suffix, &made[0]));
+  return l->last == l->core ? NULL : activation(b, l, made[0], suffix, &made[0]);
+}
+
+static wk_status emit_layer(builder *b, const wk_quantize_layer *l, wk_value_id *in,
+                            wk_value_id *made) {
+  const wk_node *last = wk_nod(b->g, l->last);
+  WK_TRY(emit_node(b, l, b->a->isolated ? "isolated" : NULL, in, made));
   for (uint32_t k = 0; k < last->n_out; k++) {
     wk_value_id v = last->out[k];
     if (v == WK_NONE) continue;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "compiler/quantize/rms_norm.h"
 #include "compiler/quantize/quantize.h"
 
 static const struct {
@@ -35,6 +36,12 @@ static const struct {
     {WK_OP_TANH, WK_LAYER_FOLLOWS, "Tanh"},
     {WK_OP_GELU, WK_LAYER_FOLLOWS, "Gelu"},
     {WK_OP_GELU_TANH, WK_LAYER_FOLLOWS, "GeluTanh"},
+    {WK_OP_MISH, WK_LAYER_FOLLOWS, "Mish"},
+    {WK_OP_SELU, WK_LAYER_FOLLOWS, "Selu"},
+    {WK_OP_CELU, WK_LAYER_FOLLOWS, "Celu"},
+    {WK_OP_SOFTPLUS, WK_LAYER_FOLLOWS, "Softplus"},
+    {WK_OP_SOFTSIGN, WK_LAYER_FOLLOWS, "Softsign"},
+    {WK_OP_LAYER_NORM, WK_LAYER_JOINS, "LayerNormalization"},
     {WK_OP_MAX_POOL, WK_LAYER_CARRIES, "MaxPool"},
     {WK_OP_RESHAPE, WK_LAYER_CARRIES, "Reshape"},
     {WK_OP_TRANSPOSE, WK_LAYER_CARRIES, "Transpose"},
@@ -58,9 +65,13 @@ static bool is_f32(const wk_graph *g, wk_value_id v) {
   return v != WK_NONE && wk_val(g, v)->type.dtype == WK_F32 && !wk_val(g, v)->type.quant;
 }
 
-/* Inputs of layers are activations, but for the bias of a product. */
+/* Inputs of layers are activations, but for the bias of a product, scale and bias of a norm. */
 static bool is_activation_at(int kind, uint32_t i) {
-  return kinds[kind].kind != WK_LAYER_LEADS || i < 2;
+  switch (kinds[kind].kind) {
+    case WK_LAYER_LEADS: return i < 2;
+    case WK_LAYER_JOINS: return i < 1;
+    default: return true;
+  }
 }
 
 bool wk_quantize_is_operand(const wk_graph *g, const wk_node *n, uint32_t i) {
@@ -78,6 +89,7 @@ static bool can_be_layer(const wk_graph *g, const wk_node *n) {
     if (is_activation_at(k, i) && !is_f32(g, n->in[i])) return false;
   for (uint32_t i = 0; i < n->n_out; i++)
     if (n->out[i] != WK_NONE && !is_f32(g, n->out[i])) return false; /* positions of a pool */
+  if (kinds[k].kind == WK_LAYER_JOINS && n->n_out > 1) return false; /* mean and deviation */
   return n->out[0] != WK_NONE;
 }
 
@@ -89,26 +101,40 @@ static bool is_activation(const wk_node *n) {
 static wk_node_id activation_of(const wk_graph *g, const wk_uses *u, wk_node_id core) {
   const wk_node *n = wk_nod(g, core);
   int k = kind_of(n->op);
-  if (kinds[k].kind == WK_LAYER_CARRIES || is_activation(n)) return core;
+  if (kinds[k].kind >= WK_LAYER_JOINS || is_activation(n)) return core;
   if (wk_use_count(u, n->out[0]) != 1) return core;
   wk_node_id next = u->uses[u->first[n->out[0]]].node;
   return next != WK_NONE && is_activation(wk_nod(g, next)) ? next : core;
 }
 
+/* A norm that is written out and begins with node i. */
+static bool add_norm(wk_quantize_plan *p, const wk_uses *u, wk_node_id i) {
+  wk_quantize_norm o;
+  if (!wk_quantize_norm_at(p->g, u, i, &o) || !is_f32(p->g, wk_nod(p->g, i)->in[0])) return false;
+  wk_quantize_layer l = {.op = WK_OP_LAYER_NORM, .kind = WK_LAYER_JOINS, .core = i,
+                         .last = o.nodes[o.n - 1], .n_written = o.n,
+                         .written = wk_arena_memdup(p->arena, o.nodes, o.n * sizeof *o.nodes)};
+  l.name = wk_nod(p->g, l.last)->name;
+  for (uint32_t k = 0; k < o.n; k++) p->layer_of[o.nodes[k]] = (uint32_t)p->layers.n;
+  wk_vec_push(&p->layers, l);
+  return true;
+}
+
 wk_quantize_plan wk_quantize_plan_make(const wk_module *m) {
   const wk_graph *g = m->main;
   wk_quantize_plan p = {.g = g, .arena = wk_arena_new()};
-  wk_uses u = wk_graph_uses(g, p.arena);
+  p.uses = wk_graph_uses(g, p.arena);
   p.layer_of = wk_arena_alloc(p.arena, g->nodes.n * sizeof *p.layer_of);
   p.seen = wk_arena_alloc(p.arena, g->values.n);
   p.like = wk_arena_alloc(p.arena, g->values.n * sizeof *p.like);
   memset(p.layer_of, 0xff, g->nodes.n * sizeof *p.layer_of);
   for (size_t i = 0; i < g->nodes.n; i++) {
     const wk_node *n = &g->nodes.data[i];
-    if (p.layer_of[i] != WK_NONE || !can_be_layer(g, n)) continue;
+    if (p.layer_of[i] != WK_NONE || add_norm(&p, &p.uses, (wk_node_id)i)) continue;
+    if (!can_be_layer(g, n)) continue;
     wk_quantize_layer l = {.name = n->name, .op = n->op, .kind = kinds[kind_of(n->op)].kind,
                            .core = (wk_node_id)i};
-    l.last = activation_of(g, &u, l.core);
+    l.last = activation_of(g, &p.uses, l.core);
     p.layer_of[l.core] = p.layer_of[l.last] = (uint32_t)p.layers.n;
     wk_vec_push(&p.layers, l);
   }
@@ -123,10 +149,36 @@ void wk_quantize_plan_free(wk_quantize_plan *p) {
 
 /* ---- what is quantised ----------------------------------------------------------------------- */
 
-static bool is_fed(const wk_quantize_plan *p, const wk_node *n) {
+/* Operand i of what layer l begins with; of a norm that is written out, what it squares. */
+static bool is_operand(const wk_quantize_plan *p, const wk_quantize_layer *l, uint32_t i) {
+  const wk_node *core = wk_nod(p->g, l->core);
+  return l->written ? core->in[i] == core->in[0] : wk_quantize_is_operand(p->g, core, i);
+}
+
+static bool is_fed(const wk_quantize_plan *p, const wk_quantize_layer *l) {
+  const wk_node *n = wk_nod(p->g, l->core);
   for (uint32_t i = 0; i < n->n_in; i++)
-    if (wk_quantize_is_operand(p->g, n, i) && p->seen[n->in[i]] == WK_SEEN_BY_ALL) return true;
+    if (is_operand(p, l, i) && p->seen[n->in[i]] == WK_SEEN_BY_ALL) return true;
   return false;
+}
+
+/* Does a layer that leads read what l makes? */
+static bool feeds_leader(const wk_quantize_plan *p, const wk_quantize_layer *l) {
+  wk_value_id v = wk_nod(p->g, l->last)->out[0];
+  for (uint32_t i = p->uses.first[v]; i < p->uses.first[v + 1]; i++) {
+    wk_node_id id = p->uses.uses[i].node;
+    uint32_t k = id == WK_NONE ? WK_NONE : p->layer_of[id];
+    if (k == WK_NONE) continue;
+    const wk_quantize_layer *reader = &p->layers.data[k];
+    if (reader->kind == WK_LAYER_LEADS && !reader->keep) return true;
+  }
+  return false;
+}
+
+static bool is_quantised(const wk_quantize_plan *p, const wk_quantize_layer *l) {
+  if (l->keep) return false;
+  return l->kind == WK_LAYER_LEADS || is_fed(p, l) ||
+         (l->kind == WK_LAYER_JOINS && feeds_leader(p, l));
 }
 
 static void quantise_results(wk_quantize_plan *p, const wk_quantize_layer *l) {
@@ -145,15 +197,14 @@ size_t wk_quantize_settle(wk_quantize_plan *p) {
   for (size_t v = 0; v < p->g->values.n; v++) p->like[v] = (wk_value_id)v;
   for (size_t i = 0; i < p->layers.n; i++) {
     wk_quantize_layer *l = &p->layers.data[i];
-    const wk_node *core = wk_nod(p->g, l->core);
-    l->quantised = !l->keep && (l->kind == WK_LAYER_LEADS || is_fed(p, core));
+    l->quantised = is_quantised(p, l);
     if (l->quantised) quantise_results(p, l);
     count += l->quantised;
   }
   for (size_t i = 0; i < p->layers.n; i++) {
     const wk_node *core = wk_nod(p->g, p->layers.data[i].core);
     for (uint32_t k = 0; p->layers.data[i].quantised && k < core->n_in; k++)
-      if (wk_quantize_is_operand(p->g, core, k) && !p->seen[core->in[k]])
+      if (is_operand(p, &p->layers.data[i], k) && !p->seen[core->in[k]])
         p->seen[core->in[k]] = WK_SEEN_BY_QUANTISED;
   }
   return count;
@@ -165,7 +216,7 @@ wk_value_id *wk_quantize_values(const wk_quantize_plan *p, size_t *n) {
     const wk_node *core = wk_nod(p->g, p->layers.data[i].core);
     const wk_node *last = wk_nod(p->g, p->layers.data[i].last);
     for (uint32_t k = 0; k < core->n_in; k++)
-      if (wk_quantize_is_operand(p->g, core, k) && !wk_is_const(p->g, core->in[k]))
+      if (is_operand(p, &p->layers.data[i], k) && !wk_is_const(p->g, core->in[k]))
         wanted[core->in[k]] = true;
     for (uint32_t k = 0; k < last->n_out; k++)
       if (last->out[k] != WK_NONE) wanted[last->out[k]] = true;
@@ -230,7 +281,7 @@ static const char *why_unfit(const wk_quantize_plan *p, const wk_quantize_layer 
   for (uint32_t i = 0; i < core->n_in && !why; i++) {
     if (core->in[i] == WK_NONE) continue;
     if (wk_is_const(p->g, core->in[i])) why = unfit_constant(wk_val(p->g, core->in[i]));
-    else if (wk_quantize_is_operand(p->g, core, i)) why = unfit(&ranges[core->in[i]], !leads);
+    else if (is_operand(p, l, i)) why = unfit(&ranges[core->in[i]], !leads);
   }
   for (uint32_t k = 0; k < last->n_out && !why; k++)
     if (last->out[k] != WK_NONE) why = unfit(&ranges[last->out[k]], !leads || biased);

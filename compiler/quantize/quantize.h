@@ -7,7 +7,8 @@
  *   range    what was seen of one tensor; scale and zero point by a method
  *   weights  constants as i8 and i32
  *   build    the quantised module
- *   equalise ranges of weights evened out between neighbours, before anything else
+ *   norms    batch norms as convolutions, before anything else
+ *   equalise ranges of weights evened out between neighbours, before there is a plan
  *
  * A plan and everything made from it refer to ids of one normalised module, which must not change
  * meanwhile. Only the main graph is quantised, and only f32. */
@@ -66,16 +67,20 @@ static inline int32_t wk_quantize_most(wk_dtype t) { return t == WK_I8 ? 127 : 2
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-/* When a layer is quantised: always; when one of its operands is; like CARRIES, which moves numbers
- * about and gives its result the scale of its operand. */
-typedef enum { WK_LAYER_LEADS, WK_LAYER_FOLLOWS, WK_LAYER_CARRIES } wk_layer_kind;
+/* When a layer is quantised: always; when one of its operands is; likewise, and when a layer that
+ * leads reads its result; like FOLLOWS, but that it moves numbers about and gives its result the
+ * scale of its operand. */
+typedef enum { WK_LAYER_LEADS, WK_LAYER_FOLLOWS, WK_LAYER_JOINS, WK_LAYER_CARRIES } wk_layer_kind;
 
-/* One node, with the relu or clip behind it when nothing else sees what is between them. */
+/* One node, with the relu or clip behind it when nothing else sees what is between them; or a norm
+ * that is written out, whose operand `core` squares. */
 typedef struct {
   const char *name;
   wk_op op;
   wk_layer_kind kind;
   wk_node_id core, last; /* the same without activation */
+  const wk_node_id *written; /* all nodes of a norm that is written out, in order; else NULL */
+  uint32_t n_written;
   bool keep;      /* stays float; the caller's to set */
   const char *why; /* it is kept, for reports; static text */
   bool quantised; /* set by wk_quantize_settle */
@@ -89,6 +94,7 @@ typedef struct {
   WK_VEC(wk_quantize_layer) layers; /* in execution order */
   uint32_t *layer_of;  /* by node: index into layers, WK_NONE */
   uint8_t *seen;       /* by value: wk_seen */
+  wk_uses uses;
   wk_value_id *like;   /* by value: whose range decides its scale */
   wk_arena *arena;
 } wk_quantize_plan;
@@ -140,6 +146,11 @@ wk_status wk_quantize_build(const wk_quantize_build_args *a, wk_value_id *at, wk
 /* Scales channels between two convolutions or products (with relu between them or nothing) so that
  * the ranges of both weights agree. The function of the module stays the same. *pairs: how many. */
 wk_status wk_quantize_equalise(wk_module *m, int64_t *pairs) WK_MUST_CHECK;
+/* Batch norms by constants into convolutions of each channel by itself, with one weight. The
+ * function of the module stays the same. *count: how many. */
+wk_status wk_quantize_norms(wk_module *m, int64_t *count) WK_MUST_CHECK;
+/* Such a convolution: each of its weights has a scale of its own, whatever the options say. */
+bool wk_quantize_is_scale(const wk_graph *g, const wk_node *n);
 /* Attention nodes back into products and softmax, whose products can be quantised. */
 wk_status wk_quantize_split_attention(wk_module *m, int64_t *count) WK_MUST_CHECK;
 

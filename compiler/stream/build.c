@@ -131,8 +131,8 @@ static int consts_of(wk_sched_builder *b, int index, size_t piece, size_t end) {
   return buffer;
 }
 
-static void compute_pieces(wk_sched_builder *b, wk_sched_work *w, size_t i, size_t end) {
-  w->piece = i, w->end = end;
+static void compute_pieces(wk_sched_builder *b, wk_sched_work *w) {
+  size_t i = w->piece, end = w->end;
   const wk_sched_op *op = wk_sched_op_of(b, w->op);
   w->consts = op->loads_itself || !op->const_bytes ? -1 : consts_of(b, w->op, i, end);
   machine(b)->compute(w);
@@ -164,7 +164,9 @@ static void compute_by_pieces(wk_sched_builder *b, wk_sched_work *w) {
     int64_t p1 = p0 + (int64_t)(end - i);
     if (chunked) w->out = new_place(b, t, s->done, s->end - s->done, p0, p1 - p0);
     if (chunked) wk_sched_steps_compute(b->base.steps, t, &w->out);
-    compute_pieces(b, w, i, end);
+    w->piece = i, w->end = end;
+    if (chunked && machine(b)->prepare) machine(b)->prepare(w);
+    compute_pieces(b, w);
     if (is_direct)
       wk_sched_move_rows(&b->base, true, op->layer, t, &w->out, s->done, s->end, p0, p1);
   }
@@ -205,15 +207,16 @@ void wk_sched_compute(wk_sched_builder *b, int index) {
   int t = op->out.tensor;
   wk_sched_tensor_state *s = &b->strip->tensors[t];
   wk_sched_work w = {.b = &b->base, .op = index, .y0 = b->strip->ops[index].done,
-                     .y1 = b->strip->ops[index].end, .out = {.buffer = -1}, .consts = -1};
+                     .y1 = b->strip->ops[index].end, .end = op->pieces, .out = {.buffer = -1},
+                     .consts = -1};
   stacks_of(b, op, w.stacks);
   wk_sched_steps_compute(b->base.steps, -1, NULL);
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) w.in[k] = operand_place(b, &op->in[k], index);
   if (!is_chunked(b, op)) {
     w.out = result_place(b, t, op->layer);
     wk_sched_steps_compute(b->base.steps, t, &w.out);
+    if (machine(b)->prepare) machine(b)->prepare(&w);
   }
-  if (machine(b)->prepare) machine(b)->prepare(&w);
   (op->by_pieces ? compute_by_pieces : compute_at_once)(b, &w);
   bool is_last = true;
   for (int i = index + 1; i <= b->base.group->last; i++)

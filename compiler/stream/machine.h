@@ -111,7 +111,8 @@ struct wk_sched_machine {
   /* Adds steps that compute the pieces of a work, each with what it touches: operands, constants
    * and result (wk_sched_touch_rows), WK_SCHED_ACCESSES at most. */
   void (*compute)(const wk_sched_work *w);
-  /* Before the first of them, and before constants are loaded. NULL: nothing. */
+  /* Before the first of the pieces [piece, end), which have a place together, and before constants
+   * are loaded. NULL: nothing. */
   void (*prepare)(const wk_sched_work *w);
   /* Adds steps that bring rows [r0, r1) of planes [planes[0], planes[1]) of a tensor from one place
    * to another: a strip needs what the one before has computed. */

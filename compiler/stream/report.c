@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/stream/report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* What is not hidden behind what computes. */
@@ -13,22 +14,28 @@ static wk_sched_causes causes_of(const wk_sched_net *net, const wk_sched_made *m
   return causes;
 }
 
-static void print_mode(wk_str *out, const wk_sched_net *net, wk_sched_prefetch mode,
-                       const wk_sched_made *m, bool is_this) {
+/* off: the exposed cycles of that mode; 0: none, or not known. */
+static uint64_t print_mode(wk_str *out, const wk_sched_net *net, wk_sched_prefetch mode,
+                           const wk_sched_made *m, bool is_this, uint64_t off) {
   wk_arena *a = wk_arena_new();
   wk_sched_run run;
   wk_sched_causes causes = causes_of(net, m, a, &run);
-  wk_str_printf(out, "%c %-7s %12lld %12llu %12lld\n", is_this ? '*' : ' ',
+  uint64_t exposed = causes.exposed;
+  char hides[24] = "-";
+  if (mode == WK_PREFETCH_OFF) off = exposed;
+  if (off) snprintf(hides, sizeof hides, "%.1f", 100 * (1 - (double)exposed / (double)off));
+  wk_str_printf(out, "%c %-7s %12lld %12llu %8s %12lld\n", is_this ? '*' : ' ',
                 wk_sched_prefetch_names[mode], (long long)m->schedule.times.cycles,
-                (unsigned long long)causes.exposed,
-                (long long)(m->steps.loaded + m->steps.stored));
+                (unsigned long long)exposed, hides, (long long)(m->steps.loaded + m->steps.stored));
   wk_sched_causes_free(&causes);
   wk_arena_free(a);
+  return exposed;
 }
 
 static void print_modes(wk_str *out, const wk_sched_net *net, const wk_sched_options *o,
                         const wk_sched_made *made) {
-  wk_str_add(out, "  mode          cycles      exposed        bytes\n");
+  uint64_t off = 0;
+  wk_str_add(out, "  mode          cycles      exposed  hides %        bytes\n");
   for (int mode = 0; mode < WK_PREFETCH_COUNT; mode++) {
     wk_sched_options other = *o;
     wk_arena *a = wk_arena_new();
@@ -39,7 +46,10 @@ static void print_modes(wk_str *out, const wk_sched_net *net, const wk_sched_opt
     other.prefetch = (wk_sched_prefetch)mode, other.explain = NULL;
     wk_status s = is_this ? NULL : wk_sched_make(&own, &other, a, &m);
     if (s) wk_str_printf(out, "  %-7s does not fit\n", wk_sched_prefetch_names[mode]);
-    else print_mode(out, net, other.prefetch, is_this ? made : &m, is_this);
+    else {
+      uint64_t exposed = print_mode(out, net, other.prefetch, is_this ? made : &m, is_this, off);
+      if (mode == WK_PREFETCH_OFF) off = exposed;
+    }
     wk_status_free(s);
     wk_sched_made_free(&m);
     wk_arena_free(a);

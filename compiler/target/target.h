@@ -28,11 +28,32 @@ typedef struct {
   bool is_here;        /* this machine can run its code */
 } wk_instance;
 
+
+/* How a tensor that enters or leaves a part lies in memory: dense, with its axes from slowest to
+ * fastest as in `order`. When axis `split` is cut into blocks it counts the blocks, and axis number
+ * `rank` counts within a block; what the last block has too much is zero when it is written and
+ * never read. At most WK_MAX_RANK axes in all. NHWC of [n,c,h,w]: split -1, order 0 2 3 1; blocks
+ * of 32 channels: split 1, block 32, order 0 1 2 3 4. */
+typedef struct {
+  int split; /* -1: none */
+  int64_t block;
+  uint8_t order[WK_MAX_RANK];
+} wk_edge_layout;
+
+/* What a part reads or leaves, as the model has it. */
+typedef struct {
+  const char *name;
+  wk_type type;                  /* before it was laid out */
+  wk_edge_layout layout;
+  const wk_value_scale *quantised; /* NULL: nothing is known */
+} wk_target_tensor;
+
 /* One piece of a model, as its target gets it. */
 typedef struct {
   const char *name;    /* unique among the parts that are compiled together; base of symbols */
   const wk_graph *graph;
   wk_program *program; /* after the target's passes; placed unless the target places itself */
+  const wk_target_tensor *tensors; /* inputs, then outputs, of the graph; NULL: not known */
 } wk_target_part;
 
 /* What the driver knows beside the parts. */
@@ -56,17 +77,6 @@ typedef struct {
   bool channels_last; /* activations with the channel axis fastest, around convolutions */
   int64_t align;      /* of placed buffers, bytes: a power of two */
 } wk_wish;
-
-/* How a tensor that enters or leaves a part lies in memory: dense, with its axes from slowest to
- * fastest as in `order`. When axis `split` is cut into blocks it counts the blocks, and axis number
- * `rank` counts within a block; what the last block has too much is zero when it is written and
- * never read. At most WK_MAX_RANK axes in all. NHWC of [n,c,h,w]: split -1, order 0 2 3 1; blocks
- * of 32 channels: split 1, block 32, order 0 1 2 3 4. */
-typedef struct {
-  int split; /* -1: none */
-  int64_t block;
-  uint8_t order[WK_MAX_RANK];
-} wk_edge_layout;
 
 /* A rewrite of programs that only this target asks for. */
 typedef struct {
@@ -107,8 +117,9 @@ typedef struct {
   const char *doc;    /* as `wick targets` says it, behind the values */
   /* Right after open, with the text as typed. WK_USAGE says which values there are. */
   wk_status (*set)(wk_instance *t, const char *value);
-  bool explains;      /* it adds to wk_emit_options.text what the output does not depend on: for
-                         `wick compile` alone, and not recorded */
+  bool explains;      /* for `wick compile` alone, and not recorded: it adds to
+                         wk_emit_options.text what the output does not depend on, or is about an
+                         output that is no package */
 } wk_target_setting;
 
 /* What computing costs, in picoseconds: enough to tell whether a part pays for its edges, and which

@@ -47,7 +47,8 @@ static wk_status add_package(const wk_parts *p, wk_str *text) {
   for (size_t i = 0; i < p->parts.n; i++) {
     const wk_part *part = &p->parts.data[i];
     if (part->target == 0)
-      of[n++] = (wk_target_part){part->name, part->module->main, part->program};
+      of[n++] = (wk_target_part){.name = part->name, .graph = part->module->main,
+                                 .program = part->program};
   }
   wk_status s = made_package(p->targets->list[0], of, n, text);
   free(of);

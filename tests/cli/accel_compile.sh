@@ -173,7 +173,7 @@ done
 check 'the image lies where the map says, and is the stream'"'"'s' python3 - <<'EOS'
 import json, re
 rows = [l.split() for l in open("net.map") if not l.startswith("#")]
-places = {r[1] if r[1] != "-" else r[0]: [int(x, 0) for x in r[2:]] for r in rows}
+places = {r[1] if r[1] != "-" else r[0]: [int(x, 0) for x in r[2:4]] for r in rows}
 image, wcs = open("net.bin", "rb").read(), open("net.wcs", "rb").read()
 begin, size = places["image"]
 assert size == len(image)

@@ -53,6 +53,9 @@ for row in mobilenet_v2:1:5 resnet18:1:5 ds_cnn:1.5:100 efficientnet_b0:1:100 sq
   "$wick" zoo "$name" -o "$name.onnx"
   predicts "$name" "$name.onnx" "$total" "$layers" --quantize-random 1
 done
+# Loads wait for a memory that is far away, and lines of weights for banks that rows stay at.
+predicts far resnet18.onnx 1 5 --quantize-random 1 --dram latency=3000
+predicts farther resnet18.onnx 1 100 --quantize-random 1 --dram latency=20000
 # What a higher effort finds is not worse, and the same every time.
 for effort in 1 2 3; do
   "$wick" compile ds_cnn.onnx --target accel --quantize-random 1 --effort $effort -q \

@@ -51,7 +51,7 @@ for key, value in (("version", 1), ("wick", "test"), ("version", None), ("wick",
     other = json.load(open("auto.json"))
     other[key] = value
     json.dump(other, open(f"{key}{value}.json", "w"))
-json.dump({"wick": "sim", "version": 2, "parts": [3, {"layers": [{"name": 7}, {"name": "x",
+json.dump({"wick": "sim", "version": 3, "parts": [3, {"layers": [{"name": 7}, {"name": "x",
            "cycles": -1, "read": 10 ** 18}], "counters": [], "causes_of_layers": {}}]},
           open("odd.json", "w"))
 EOF
@@ -63,7 +63,7 @@ check 'values of other types' "$wick" diff auto.json odd.json
   >/dev/null 2>&1
 refuses 'a run that was cut off' 3 'cut.json: is of a run that was cut off' \
   "$wick" diff cut.json cut.json
-refuses 'another version' 3 'version1.json: has version 1; this Wick compares version 2$' \
+refuses 'another version' 3 'version1.json: has version 1; this Wick compares version 3$' \
   "$wick" diff auto.json version1.json
 refuses 'another kind' 3 "wicktest.json: is of kind 'test', not 'sim'" \
   "$wick" diff wicktest.json auto.json

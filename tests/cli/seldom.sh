@@ -20,6 +20,21 @@ pieces() {
 }
 prints seldom-pieces pieces
 
+# ---- one of several parts
+parts() {
+  local part
+  "$wick" compile unet.onnx "${pair[@]}" -q -o parts.wick
+  for part in 0 1 2; do
+    "$wick" compile unet.onnx "${pair[@]}" --emit stream -q -o part --part $part
+    "$wick" check part.wcs
+    sed -n 's/^output /result /; /^register  COUNT\|^input\|^result/p' part.map
+    "$wick" disasm part.wcs | grep -c '^[a-z]'
+    "$wick" disasm parts.wick --part $part | grep -c '^[a-z]'
+  done
+  "$wick" compile unet.onnx "${pair[@]}" --emit stream -o part --part 3 2>&1
+}
+prints seldom-parts parts
+
 # ---- what the output depends on ------------------------------------------------------------------
 
 # It stands in packages and reports: every option that matters, without folders; and no other.

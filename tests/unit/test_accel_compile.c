@@ -271,7 +271,64 @@ static const accel_case large[] = {
 
 /* Groups side by side as one product, by how many of them there is room for; and functions of two
  * operands and folds in all the ways in which these can lie to each other. One part each. */
+/* A block of ConvNeXt: norm and products over the channels of each pixel. */
+#define CHANNELS_LAST(pixels, image)                                                          \
+  "  %g = constant i32[40] $40\n  %v = constant i8[40,24] $960\n"                             \
+  "  %w = constant i8[24,40] $960\n"                                                          \
+  "  %t = transpose(%x) {perm=[0,2,3,1]} : i8[" pixels ",40]\n"                               \
+  "  %n = integer_norm(%t, %g, %g) {axis=3, centred=1, epsilon=100, shift=23, x_zero=3, "      \
+  "zero=2, lo=-128, hi=127, to=i8} : i8[" pixels ",40]\n"                                     \
+  "  %a = matmul(%n, %v) {epilogue=\"" SCALE("%0") "\"} : i8[" pixels ",24]\n"                \
+  "  %m = map(%a) {body=\"max(%0, -9i8)\"} : i8[" pixels ",24]\n"                             \
+  "  %b = matmul(%m, %w) {epilogue=\"" SCALE("%0") "\"} : i8[" pixels ",40]\n"                \
+  "  %f = transpose(%b) {perm=[0,3,1,2]} : i8[" image "]\n"                                   \
+  "  %y = map(%x, %f) {body=\"sat<i8>(sub(i32(%0), i32(%1)))\"} : i8[" image "]\n"            \
+  "  output %y\n}\n"
+
 static const accel_case forms[] = {
+    {"images whose channels are last in between, a strip at a time", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,40,40,60]) {\n" CHANNELS_LAST("1,40,60", "1,40,40,60")},
+    {"two such images", {.target = "accel:tiny"},
+     "graph @main(%x: i8[2,40,30,20]) {\n" CHANNELS_LAST("2,30,20", "2,40,30,20")},
+    {"such images of one row, and of one column", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,40,1,20]) {\n" CHANNELS_LAST("1,1,20", "1,40,1,20")},
+    {"such an image of one block of channels, of which a part is taken", {.target = "accel:tiny"},
+     "graph @main(%x: i8[1,9,30,20]) {\n  %g = constant i32[9] $9\n"
+     "  %t = transpose(%x) {perm=[0,2,3,1]} : i8[1,30,20,9]\n"
+     "  %s = slice(%t) {starts=[0,3,5,0], sizes=[1,20,11,9], steps=[1,1,1,1]} : i8[1,20,11,9]\n"
+     "  %y = integer_norm(%s, %g, %g) {axis=3, centred=1, epsilon=100, shift=23, x_zero=3, zero=2, "
+     "lo=-128, hi=127, to=i8} : i8[1,20,11,9]\n  output %y\n}\n"},
+    {"windows of an image, and the image of windows", {.target = "accel:tiny"},
+     "graph @main(%x: i8[2,24,12,12]) {\n  %g = constant i32[24] $24\n"
+     "  %w = constant i8[24,24] $576\n"
+     "  %t = transpose(%x) {perm=[0,2,3,1]} : i8[2,12,12,24]\n"
+     "  %n = integer_norm(%t, %g, %g) {axis=3, centred=1, epsilon=100, shift=23, x_zero=3, "
+     "zero=2, lo=-128, hi=127, to=i8} : i8[2,12,12,24]\n"
+     "  %a = reshape(%n) {shape=[2,4,3,3,4,24]} : i8[2,4,3,3,4,24]\n"
+     "  %b = transpose(%a) {perm=[0,1,3,2,4,5]} : i8[2,4,3,3,4,24]\n"
+     "  %c = reshape(%b) {shape=[24,12,24]} : i8[24,12,24]\n"
+     "  %m = matmul(%c, %w) {epilogue=\"" SCALE("%0") "\"} : i8[24,12,24]\n"
+     "  %d = reshape(%m) {shape=[2,4,3,3,4,24]} : i8[2,4,3,3,4,24]\n"
+     "  %e = transpose(%d) {perm=[0,1,3,2,4,5]} : i8[2,4,3,3,4,24]\n"
+     "  %f = reshape(%e) {shape=[2,12,12,24]} : i8[2,12,12,24]\n"
+     "  %y = map(%n, %f) {body=\"sat<i8>(sub(i32(%0), i32(%1)))\"} : i8[2,12,12,24]\n"
+     "  output %y\n}\n"},
+    {"a bias for each head of every window", {.target = "accel:tiny"},
+     "graph @main(%q: u8[6,2,40,24], %k: u8[6,2,24,40], %v: i8[1,2,40,40]) {\n"
+     "  %s = integer_matmul(%q, %k) {a_zero=7, b_zero=100, epilogue=\"sat<i8>(rescale(%0, "
+     "9000000i64, 20i64))\"} : i8[6,2,40,40]\n"
+     "  %n = integer_softmax(%v) {axis=3, mult=1073741824, shift=30, zero=-128, lo=-128, hi=127, "
+     "scale=0.05, to=i8} : i8[1,2,40,40]\n"
+     "  %y = map(%s, %n) {body=\"sat<i8>(sub(i32(%0), i32(%1)))\"} : i8[6,2,40,40]\n"
+     "  output %y\n}\n"},
+    {"queries that share keys", {.target = "accel:tiny"},
+     "graph @main(%q: u8[2,6,20,24], %k: u8[2,2,30,24]) {\n"
+     "  %r = reshape(%k) {shape=[2,2,1,30,24]} : u8[2,2,1,30,24]\n"
+     "  %e = expand(%r) {shape=[2,2,3,30,24]} : u8[2,2,3,30,24]\n"
+     "  %h = reshape(%e) {shape=[2,6,30,24]} : u8[2,6,30,24]\n"
+     "  %t = transpose(%h) {perm=[0,1,3,2]} : u8[2,6,24,30]\n"
+     "  %y = integer_matmul(%q, %t) {a_zero=7, b_zero=100, epilogue=\"sat<i8>(rescale(%0, "
+     "9000000i64, 20i64))\"} : i8[2,6,20,30]\n  output %y\n}\n"},
     {"two groups at a time, with more results than channels", {.target = "accel:tiny"},
      "graph @main(%x: u8[1,8,5,6]) {\n  %w = constant i8[12,2,2,3] $144\n"
      "  %b = constant i32[12] $12\n" OF_GROUPS("4", "12,2,2,3", "1,0,0,2", "", "1,12,5,6")},

@@ -384,7 +384,6 @@ static void flipped_bytes_are_refused_or_harmless(void **state) {
 
 /* ---- the reader ------------------------------------------------------------------------------ */
 
-
 /* Whole rows of a copy that a test may change. */
 typedef struct {
   wk_accel_section list[ACCEL_SECTIONS];
@@ -408,6 +407,7 @@ typedef struct {
   const char *want;
 } reader_case;
 
+#define NONE "section parts: there is no part 2" /* which comes last */
 #define OUTSIDE "section places: row 0: it lies outside of the scratchpad or of the part's tensors"
 #define AT(type, index, member) ((index) * sizeof(type) + offsetof(type, member))
 
@@ -475,6 +475,8 @@ static const reader_case reader_cases[] = {
     {8, AT(wk_accel_window, 0, plane) + 4, UINT32_MAX, WORD, OUTSIDE},
     {8, AT(wk_accel_window, 0, scratchpad), (64 << 10) - 31, WORD, OUTSIDE},
     {8, 0, 1, CUT, "section places: 31 bytes are no rows of 32"},
+    {10, 0, 48, CUT, "section least: 2 rows for 3 layers"},
+    {10, 0, 0, GONE, NONE}, /* as in packages of before */
     {9, AT(wk_accel_value, 0, lane), 8, WORD, "section values: row 0: no strides of a tensor"},
     {9, AT(wk_accel_value, 0, first), 8, WORD, "section values: row 0: no strides of a tensor"},
     {9, AT(wk_accel_value, 0, strides) + 4, 1u << 31, WORD,
@@ -531,7 +533,7 @@ static void expect_status(wk_status s, const char *want) {
 static void reader_names_the_section(void **state) {
   sections_of s;
   copy_sections(*state, &s);
-  expect_status(read_and_check(&s, ACCEL_SECTIONS), "section parts: there is no part 2");
+  expect_status(read_and_check(&s, ACCEL_SECTIONS), NONE);
   for (size_t i = 0; i < WK_COUNTOF(reader_cases); i++) {
     const reader_case *c = &reader_cases[i];
     copy_sections(*state, &s);
@@ -551,14 +553,13 @@ static void put_words(sections_of *s, int section, const uint32_t at[2], const u
 }
 
 static void reader_takes_what_just_fits(void **state) {
-  static const char none[] = "section parts: there is no part 2";
   const fixture *f = *state;
   sections_of s;
   for (size_t i = 0; i < WK_COUNTOF(near_cases); i++) {
     copy_sections(f, &s);
     put_words(&s, near_cases[i].section, near_cases[i].at, near_cases[i].value);
     expect_status(read_and_check(&s, ACCEL_SECTIONS),
-                  near_cases[i].want ? near_cases[i].want : none);
+                  near_cases[i].want ? near_cases[i].want : NONE);
   }
   for (uint32_t more = 0; more < 2; more++) { /* texts, and cycles of a part's layers */
     const uint32_t text[2] = {AT(wk_accel_layer, 1, op)}, name[2] = {AT(wk_accel_layer, 1, name)},
@@ -566,16 +567,16 @@ static void reader_takes_what_just_fits(void **state) {
     copy_sections(f, &s);
     put_words(&s, 5, text, (uint32_t[]){(uint32_t)f->unit.texts.n - 1 + more, 0});
     expect_status(read_and_check(&s, ACCEL_SECTIONS),
-                  more ? "section layers: layer 1: a text lies outside of section texts" : none);
+                  more ? "section layers: layer 1: a text lies outside of section texts" : NONE);
     copy_sections(f, &s);
     put_words(&s, 5, name, (uint32_t[]){(uint32_t)f->unit.texts.n - 1 + more, 0});
     expect_status(read_and_check(&s, ACCEL_SECTIONS),
-                  more ? "section layers: layer 1: a text lies outside of section texts" : none);
+                  more ? "section layers: layer 1: a text lies outside of section texts" : NONE);
     copy_sections(f, &s);
     put_words(&s, 4, (uint32_t[]){AT(wk_accel_part, 0, predicted), 0}, (uint32_t[]){7, 0});
     put_words(&s, 5, at, (uint32_t[]){3, 4 + more});
     expect_status(read_and_check(&s, ACCEL_SECTIONS),
-                  more ? "section layers: layer 1: more cycles than are left of the part's" : none);
+                  more ? "section layers: layer 1: more cycles than are left of the part's" : NONE);
   }
 }
 
@@ -614,24 +615,17 @@ static void parts_are_streams(void **state) {
 
 static const char wanted_map[] =
     "# test:part0 for machine tiny, hash %016llx\n"
-    "# register NAME VALUE; all others: what NAME ADDRESS BYTES\n"
+    "# register NAME VALUE; all others: what NAME ADDRESS BYTES; of a tensor also TYPE SHAPE "
+    "LAYOUT SCALE ZERO, and to the end of the line its name in the model\n"
     "register  BASE 0x00021000\n"
     "register  COUNT 11\n"
     "register  MARK_BASE 0x00022000\n"
     "image     - 0x00020000 4800\n"
     "constants constants 0x00020000 160\n"
-    "input     x 0x00021400 1024\n"
-    "output    y 0x00021800 1024\n"
+    "input     x 0x00021400 1024 i8 [1,20,9,3] 0,1/8,2,3,1%%8 0.25 -3 a b \n"
+    "output    y 0x00021800 1024 u8 [16,64] 1,0 - - /y\n"
     "commands  - 0x00021000 704\n"
     "marks     - 0x00022000 2048\n";
-
-static void expect_file(const char *path, const void *want, size_t n) {
-  wk_file f;
-  expect_good(wk_file_map(path, &f));
-  assert_int_equal(f.size, n);
-  assert_memory_equal(f.data, want, n);
-  wk_file_unmap(&f);
-}
 
 static void check_image(const wk_file *f, const wk_stream *s) {
   const wk_image *constants = wk_stream_find(s, "constants");
@@ -645,35 +639,41 @@ static void parts_are_emitted(void **state) {
   char folder[] = "/tmp/wick-emit-XXXXXX";
   sections_of x;
   wk_accel_unit u;
-  wk_stream *s[2], *again;
+  wk_stream *again;
   wk_file f;
   char map[sizeof wanted_map + 16];
   const wk_accel_io io[] = {{"x", BYTES, false}, {"y", BYTES, true}};
   copy_sections(*state, &x);
   expect_good(wk_accel_unit_read(x.list, ACCEL_SECTIONS, "tiny", &u));
-  const wk_accel_placement at = {.source = "test:part0", .address = 0x20000},
-                           other = {.source = "test:part1"};
-  expect_good(wk_accel_part_stream(&u, 0, io, 2, &at, &s[0], NULL));
-  expect_good(wk_accel_part_stream(&u, 1, io, 2, &other, &s[1], NULL));
+  const wk_accel_placement at = {.source = "test:part0", .address = 0x20000};
+  const wk_value_scale scale = {"a", 0.25, -3};
+  const wk_target_tensor tensors[] = {
+      {"a b\n", wk_type_make(WK_I8, 4, (int64_t[]){1, 20, 9, 3}), {1, 8, {0, 1, 2, 3, 4}}, &scale},
+      {"/y", wk_type_make(WK_U8, 2, (int64_t[]){16, 64}), {-1, 0, {1, 0}}, NULL}};
+  const wk_graph graph = {.inputs.n = 1, .outputs.n = 1};
+  const wk_target_part part = {.graph = &graph, .tensors = tensors};
+  wk_accel_emission e = {.part = &part};
+  expect_good(wk_accel_part_stream(&u, 0, io, 2, &at, &e.stream, &e.regions));
   assert_non_null(mkdtemp(folder));
   assert_int_equal(chdir(folder), 0);
-  expect_good(wk_accel_emit_streams(s, 1, "net.wcs"));
+  expect_good(wk_accel_emit_stream(&e, "net.wcs"));
   expect_good(wk_stream_load("net.wcs", NULL, &again));
   expect_good(wk_check(again, &again->machine, NULL));
-  assert_memory_equal(again->bytes.data, s[0]->bytes.data, s[0]->bytes.n);
+  assert_memory_equal(again->bytes.data, e.stream->bytes.data, e.stream->bytes.n);
   wk_stream_free(again);
   expect_good(wk_file_map("net.bin", &f));
-  check_image(&f, s[0]);
+  check_image(&f, e.stream);
   wk_file_unmap(&f);
   snprintf(map, sizeof map, wanted_map, (unsigned long long)wk_machine_hash(&u.machine));
-  expect_file("net.map", map, strlen(map));
-  expect_status(wk_accel_emit_streams(s, 2, "net"),
-                "--emit stream holds one part, and 2 are for the accelerator; a package holds all "
-                "parts");
-  expect_status(wk_accel_emit_streams(s, 1, "-"),
+  expect_good(wk_file_map("net.map", &f));
+  assert_int_equal(f.size, strlen(map));
+  assert_memory_equal(f.data, map, f.size);
+  wk_file_unmap(&f);
+  expect_status(wk_accel_emit_stream(&e, "-"),
                 "a stream is several files here: give it a name with -o");
   assert_true(!unlink("net.wcs") && !unlink("net.bin") && !unlink("net.map") && !rmdir(folder));
-  for (int i = 0; i < 2; i++) wk_stream_free(s[i]);
+  wk_stream_free(e.stream);
+  free(e.regions);
 }
 
 int main(void) {

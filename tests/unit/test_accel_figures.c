@@ -5,7 +5,8 @@
  * has checksums. Rows that differ are printed as
  * they would stand there, so that they can be taken over once the change has been understood:
  * more cycles, waits or bytes for no gain are a defect. Nothing runs beside a transfer but what the
- * mode allows, and no mode that allows more than off takes longer.
+ * mode allows, no mode that allows more than off takes longer, and none less than least.h says, on
+ * the timing model.
  *   test_accel_figures print|checksums     all rows of the one table or the other */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,6 +25,7 @@
 #include "targets/accel/compile/package.h"
 #include "tests/random_layers.h"
 #include "tests/random_machine.h"
+#include "tests/unit/accel_least.h"
 
 enum { FIGURES = 12, CYCLES = 10 };
 static const char *const names[FIGURES] = {
@@ -185,6 +187,8 @@ static void compile_part(row *r, const wk_machine *m, const wk_sched_options *o,
   }
   if (!s) wk_accel_stream_of(&sched, &made, &stream);
   if (!s) check_overlaps(o->prefetch, &stream);
+  const char *below = s ? NULL : accel_below_least(&net, &stream);
+  if (below) fail_msg("network %d, %s: fewer %s than the least", r->seed, r->mode, below);
   if (!s) add(r, &net, &made.plan, &made.steps, &stream);
   else r->of[CYCLES] = -1;
   sum_up_candidates(&r->sum, &seen);

@@ -126,6 +126,19 @@ static const struct {
     {"row fn=mean in=0 out=4096 par=8192 ny=3 kc=5 in_c=16 in_y=80 out_y=1", 18},
 };
 
+/* A word of a row every 128 bytes is in the same one of 8 banks of 16 bytes; the wait, of a command
+ * of 100 cycles, times them. */
+static const struct {
+  const char *text;
+  double waits;
+} holders[] = {
+    {"row fn=softmax in=0 in_y=16 in_c=272 ny=1 kc=20 out=0x8000 out_y=16 par=0x4000", 80},
+    {"row fn=softmax in=0 in_y=16 in_c=256 ny=1 kc=20 out=0x8000 out_y=16 par=0x4000",
+     80 * (15 - 225.0 / 80)},
+    {"row fn=softmax in=0 in_y=16 in_c=256 ny=1 kc=6 out=0x8000 out_y=16 par=0x4000", 24 * 6},
+    {"row fn=max in=0 in_y=16 in_c=128 ny=2 kc=8 out=0x8000 out_y=16", 18 * 4},
+    {"map fn=move a=0 out=0x8000 n0=50", 100}};
+
 static void commands(void **state) {
   wk_machine base;
   (void)state;
@@ -137,6 +150,10 @@ static void commands(void **state) {
   for (size_t i = 0; i < WK_COUNTOF(vectors); i++) {
     wk_isa_command c = command(&base, vectors[i].text);
     expect_near(wk_accel_ports_share(&c, 100) * 100, vectors[i].accesses);
+  }
+  for (size_t i = 0; i < WK_COUNTOF(holders); i++) {
+    wk_isa_command c = command(&base, holders[i].text);
+    expect_near(wk_accel_ports_held(&base, &c, 100) * 100, holders[i].waits);
   }
 }
 

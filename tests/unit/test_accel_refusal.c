@@ -228,7 +228,7 @@ static const struct {
     {"!it reads by index",
      "gather"},
     {"!there is no command for it",
-     "expand tile reduce_max reduce_min resize"},
+     "expand tile reduce_min resize"},
     {"functions of one tensor: tables of 256 entries",
      "abs neg sign floor ceil round sqrt reciprocal exp log sin cos tan asin acos atan sinh "
      "cosh asinh acosh atanh tanh erf sigmoid relu leaky_relu thresholded_relu elu selu celu "
@@ -250,9 +250,10 @@ static const struct {
      "avg_pool"},
     {"the last axis, up to 511 blocks long; constant scale and bias",
      "layer_norm"},
-    {"means of images, over both spatial axes",
-     "reduce_mean"},
-    {"a change of scale, a sum or a product of two tensors",
+    {"means and maxima of images, over both spatial axes, and of rows, over the last axis, or "
+     "the last but one",
+     "reduce_mean reduce_max"},
+    {"a change of scale; a sum, a product, the greater or the lesser of two tensors",
      "add sub mul quantize dequantize"},
 };
 

@@ -10,7 +10,7 @@
 
 #include "tests/unit/command_output.h"
 
-#define HEAD "{\"wick\": \"sim\", \"version\": 2, "
+#define HEAD "{\"wick\": \"sim\", \"version\": 3, "
 
 static void diff_prints(const char *a, const char *b, const char *most, const char *wanted) {
   char option[32];
@@ -175,7 +175,7 @@ static void everything_as_json(void **state) {
   char *const words[] = {(char *)"diff", (char *)"a.json", (char *)"b.json", (char *)"--json=-",
                          NULL};
   expect_printed(&wk_cmd_diff, words,
-    "{\n \"wick\": \"diff\",\n \"version\": 2,\n \"parts\": [\n  {\n   \"part\": \"\",\n"
+    "{\n \"wick\": \"diff\",\n \"version\": 3,\n \"parts\": [\n  {\n   \"part\": \"\",\n"
     "   \"a\": {\n    \"cycles\": 5,\n    \"exposed\": 0,\n    \"read\": 0,\n"
     "    \"written\": 0\n   },\n   \"b\": {\n    \"cycles\": 6,\n    \"exposed\": 1,\n"
     "    \"read\": 0,\n    \"written\": 0\n   }\n  }\n ],\n \"layers\": [\n  {\n"
@@ -185,7 +185,7 @@ static void everything_as_json(void **state) {
   put_file("a.json", HEAD "\"cycles\": 5, \"causes\": {\"compute\": 3, \"latency\": 2}}");
   put_file("b.json", HEAD "\"cycles\": 6, \"causes\": {\"dispatch\": 6}}");
   expect_printed(&wk_cmd_diff, words,
-    "{\n \"wick\": \"diff\",\n \"version\": 2,\n \"parts\": [\n  {\n   \"part\": \"\",\n"
+    "{\n \"wick\": \"diff\",\n \"version\": 3,\n \"parts\": [\n  {\n   \"part\": \"\",\n"
     "   \"a\": {\n    \"cycles\": 5,\n    \"exposed\": 0,\n    \"read\": 0,\n"
     "    \"written\": 0,\n    \"causes\": {\n     \"compute\": 3,\n     \"drain\": 0,\n"
     "     \"conflicts\": 0,\n     \"vector\": 0,\n     \"bandwidth\": 0,\n"
@@ -210,8 +210,8 @@ static void files_that_are_refused(void **state) {
       {"{\"wick\": 1, \"version\": 1}", NO_RUN},
       {"{\"wick\": \"plan\", \"version\": 1}",
        "is of kind 'plan', not 'sim' ('wick sim --json' writes that)"},
-      {"{\"wick\": \"sim\", \"version\": 0}", "has version 0; this Wick compares version 2"},
-      {"{\"wick\": \"sim\", \"version\": 1}", "has version 1; this Wick compares version 2"},
+      {"{\"wick\": \"sim\", \"version\": 0}", "has version 0; this Wick compares version 3"},
+      {"{\"wick\": \"sim\", \"version\": 1}", "has version 1; this Wick compares version 3"},
       {"{\n\"wick\": }", "is no JSON: line 2: unexpected token near '}'"},
       {HEAD "\"gave_up\": true}", "is of a run that was cut off (--max-cycles)"},
       {HEAD "\"parts\": [{}, {\"gave_up\": true}]}", "is of a run that was cut off (--max-cycles)"},

@@ -4,6 +4,7 @@
  * eval_cases.def, which were computed by hand, go the same way. */
 #include <math.h>
 
+#include "compiler/expr/quant.h"
 #include "compiler/lower/build.h"
 #include "tests/unit/case_text.h"
 #include "tests/unit/middle.h"
@@ -287,8 +288,8 @@ static void test_claims(void **state) {
   wk_graph *g = wk_graph_new(m, "main");
   wk_type t = wk_type_make(WK_I8, 2, (const int64_t[]){4, 4});
   wk_attr_integer_softmax *a = wk_attrs_new(m->arena, WK_OP_INTEGER_SOFTMAX);
-  *a = (wk_attr_integer_softmax){.axis = 1, .scale = 0.1, .mult = 1 << 30, .shift = 22,
-                                 .hi = 127, .to = WK_I8};
+  *a = (wk_attr_integer_softmax){.axis = 1, .scale = 0.1, .far = WK_SOFTMAX_FAR, .mult = 1 << 30,
+                                 .shift = 22, .hi = 127, .to = WK_I8};
   wk_value_id x = wk_build(g, WK_OP_RELU, NULL, 1, wk_graph_input(g, "x", &t));
   wk_value_id y = wk_build(g, WK_OP_INTEGER_SOFTMAX, a, 1, x);
   wk_graph_output(g, "y", wk_build(g, WK_OP_ADD, NULL, 2, y, x));

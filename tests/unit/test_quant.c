@@ -255,7 +255,7 @@ static double check_softmax(const uint8_t *q, int n, double scale, double y_scal
   int64_t sum = 0, m;
   int s, most = 0;
   double total = 0, worst = 0;
-  wk_softmax_table(scale, table);
+  wk_softmax_table(scale, WK_SOFTMAX_FAR, table);
   assert_true(wk_softmax_factor(n, y_scale, &m, &s));
   for (int i = 0; i < n; i++) most = q[i] > most ? q[i] : most;
   for (int i = 0; i < n; i++) {

@@ -234,6 +234,17 @@ static int64_t same_results(wk_module *m, wk_status (*edit)(wk_module *m, int64_
   return count;
 }
 
+static void expect_nodes(const wk_graph *g, const char *want) {
+  wk_str nodes = {0};
+  for (size_t k = 0; k < g->nodes.n; k++) {
+    const wk_node *n = &g->nodes.data[k];
+    assert_false(n->dead);
+    wk_str_printf(&nodes, "%s%s %s", k ? ", " : "", n->name, wk_op_get(n->op)->name);
+  }
+  assert_string_equal(nodes.s, want);
+  wk_str_free(&nodes);
+}
+
 #define NODES(scores, mask)                                                               \
   "s_kt transpose, s_scores matmul, s_scale mul" mask ", s_softmax softmax, s matmul" scores
 
@@ -260,17 +271,10 @@ static const struct {
 static void attention(void **state) {
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(attention_rows); i++) {
-    wk_str nodes = {0};
     wk_module *m = parse(attention_rows[i].arguments, "", attention_rows[i].body);
     int64_t count = same_results(m, wk_quantize_split_attention);
     assert_int_equal(count, attention_rows[i].count);
-    for (size_t k = 0; k < m->main->nodes.n; k++) {
-      const wk_node *n = &m->main->nodes.data[k];
-      assert_false(n->dead);
-      wk_str_printf(&nodes, "%s%s %s", k ? ", " : "", n->name, wk_op_get(n->op)->name);
-    }
-    assert_string_equal(nodes.s, attention_rows[i].nodes);
-    wk_str_free(&nodes);
+    expect_nodes(m->main, attention_rows[i].nodes);
     wk_module_free(m);
   }
 }
@@ -351,10 +355,43 @@ static void even_ranges(void **state) {
   }
 }
 
+#define NORM                                                                              \
+  "%s = constant f32[3] {1,-2,.5}\n%b = constant f32[3] {0,3,-.25}\n"                     \
+  "%m = constant f32[3] {.5,0,9}\n%v = constant f32[3] {4,1,.01}\n"
+static const struct {
+  const char *arguments, *body, *nodes;
+  int64_t count;
+} norm_rows[] = {
+    {"%x: f32[2,3,4]", "%y = batch_norm(%x, %s, %b, %m, %v) \"n\"\noutput %y", "n conv", 1},
+    {"%x: f32[1,3,2,5]",
+     "%n = batch_norm(%x, %s, %b, %m, %v) \"n\"\n%r = relu(%n) \"r\"\n"
+     "%y = batch_norm(%r, %s, %b, %m, %v) \"k\"\noutput %y",
+     "n conv, r relu, k conv", 2},
+    {"%x: f32[5,3]", "%y = batch_norm(%x, %s, %b, %m, %v) \"n\"\noutput %y", "n batch_norm", 0},
+    {"%x: f32[1,3,4], %o: f32[3]", "%y = batch_norm(%x, %s, %o, %m, %v) \"n\"\noutput %y",
+     "n batch_norm", 0},
+};
+
+/* Convolutions with one weight a channel. */
+static void norms(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(norm_rows); i++) {
+    wk_module *m = parse(norm_rows[i].arguments, NORM, norm_rows[i].body);
+    assert_int_equal(same_results(m, wk_quantize_norms), norm_rows[i].count);
+    expect_nodes(m->main, norm_rows[i].nodes);
+    for (size_t k = 0; k < m->main->nodes.n; k++) {
+      const wk_node *n = &m->main->nodes.data[k];
+      assert_int_equal(wk_quantize_is_scale(m->main, n), n->op == WK_OP_CONV);
+    }
+    wk_module_free(m);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(modules),
       cmocka_unit_test(attention),
+      cmocka_unit_test(norms),
       cmocka_unit_test(even_ranges),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

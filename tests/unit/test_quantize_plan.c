@@ -11,6 +11,13 @@
   "%k = constant f32[2,1,1] {0.5, 1}\n"                                                    \
   "%a = conv(%x, %w) " CONV " \"first\"\n"
 
+/* x over the root of the mean of x^2, by a constant; `root` and `by` are on the way. */
+#define RMS(x, root, by)                                                    \
+  "%q = mul(" x ", " x ")\n%m = reduce_mean(%q) {axes=[3]}\n"               \
+  "%e0 = constant f32[] {0.5}\n%e = add(%m, %e0)\n%s = sqrt(%e)\n"         \
+  "%r = " root "(%s)\n%y = " by "(" x ", %r)\n"                            \
+  "%g = constant f32[4] {1, 2, 3, 4}\n%b = mul(%y, %g)\n"
+
 static wk_module *parse(const char *body) {
   wk_module *m = NULL;
   wk_str text = {0};
@@ -27,7 +34,7 @@ static const char *name_of(const wk_graph *g, wk_value_id v) { return wk_val(g, 
 /* "VALUE KIND [to ACTIVATION] [float]", then who sees what: VALUE! all, VALUE? those quantised,
  * =OTHER like whom; then whose ranges are needed, and along which axis sums. */
 static void describe(const wk_quantize_plan *p, wk_str *b) {
-  static const char *const kind[] = {"leads", "follows", "carries"};
+  static const char *const kind[] = {"leads", "follows", "joins", "carries"};
   const wk_graph *g = p->g;
   for (size_t i = 0; i < p->layers.n; i++) {
     const wk_quantize_layer *l = &p->layers.data[i];
@@ -99,6 +106,25 @@ static const struct {
      "a leads, b follows, c follows; x? w? a! b! c!; x:1 a b c"},
     {"%b = relu(%h)\n%c = add(%h, %h)\noutput %a\noutput %b\noutput %c",
      "a leads; x? w? a!; x:1 a"},
+    {"%b = mish(%a)\n%c = softplus(%b)\n%d = add(%c, %z)\noutput %d",
+     "a leads, b follows, c follows, d follows; x? z? w? a! b! c! d!; x:1 z a b c d"},
+    {"%t = constant f32[] {2}\n%q = pow(%a, %t)\n%m = reduce_mean(%q) {axes=[3]}\n"
+     "%r = sqrt(%m)\n%b = div(%a, %r)\noutput %b", "a leads, q joins to b; x? w? a! b!; x:1 a b"},
+    {"%g = constant f32[4] {1, 2, 3, 4}\n%b = layer_norm(%a, %g, %g) {axis=3}\noutput %b",
+     "a leads, b joins; x? w? a! b!; x:1 a b"},
+    {"%g = constant f32[4] {1, 2, 3, 4}\n%b = layer_norm(%z, %g, %g) {axis=3}\n"
+     "%c = conv(%b, %w) " CONV "\noutput %a\noutput %c",
+     "a leads, b joins, c leads; x? z? w? a! b! c!; x:1 z a b:1 c"},
+    {"%g = constant f32[4] {1, 2, 3, 4}\n%b = layer_norm(%z, %g, %g) {axis=3}\n"
+     "%c = relu(%b)\noutput %a\noutput %c",
+     "a leads, b joins float, c follows float; x? w? a!; x:1 z a b c"},
+    {RMS("%a", "reciprocal", "mul") "output %b",
+     "a leads, q joins to b; x? w? a! b!; x:1 a b"},
+    {RMS("%z", "sqrt", "div") "%c = conv(%b, %w) " CONV "\noutput %a\noutput %c",
+     "a leads, q joins to b, c leads; x? z? w? a! b! c!; x:1 z a b:1 c"},
+    {RMS("%a", "exp", "mul") "%c = neg(%m)\noutput %b\noutput %c",
+     "a leads, q follows, m follows, e follows, y follows, b follows; "
+     "x? w? a! q! m! e0? e! r? y! g? b!; x:1 a q m e r y b"},
     {"%b = matmul(%a, %z)\noutput %b", "a leads, b leads; x? z? w? a! b!; x:1 z a:3 b"},
     {"%b = conv(%a, %w) " CONV "\n%c = conv(%x, %w) " CONV "\noutput %b\noutput %c",
      "a leads, b leads, c leads; x? w? a! b! c!; x:1 a:1 b c"},

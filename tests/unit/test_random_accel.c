@@ -293,6 +293,72 @@ static void patches_as_channels(void **state) {
   assert_int_equal(tally.accel_macs, tally.macs);
 }
 
+/* ---- attention with masks -------------------------------------------------------------------- */
+
+/* softmax(q k^T, where the mask is) v of h heads; masks of bools as models have them, by keys, by
+ * rows and keys, or causal, which is a constant. */
+static wk_module *attention(uint64_t seed) {
+  wk_rng random = {seed};
+  wk_str b = {0};
+  wk_module *m;
+  int64_t changes;
+  const char *x = seed % 2 ? "u8" : "i8";
+  const int h = (int)wk_rng_range(&random, 1, 4), rows = (int)wk_rng_range(&random, 1, 40);
+  const int keys = (int)wk_rng_range(&random, 1, 70), d = (int)wk_rng_range(&random, 1, 40);
+  const int kind = (int)wk_rng_range(&random, 0, 2), zero = seed % 2 ? 0 : -128;
+  wk_str_printf(&b, "module \"attention\" {\ngraph @main(%%q: %s[1,%d,%d,%d], %%k: %s[1,%d,%d,%d], "
+                "%%v: %s[1,%d,%d,%d]", x, h, rows, d, x, h, d, keys, x, h, keys, d);
+  if (kind < 2) wk_str_printf(&b, ", %%keep: bool[1,1,%d,%d]", kind ? rows : 1, keys);
+  wk_str_printf(&b, ") {\n  %%s = constant f32[] {0.05}\n  %%z = constant %s[] {%d}\n"
+                "  %%sp = constant f32[] {0.0039}\n  %%zp = constant %s[] {%d}\n"
+                "  %%far = constant f32[] {-3e38}\n", x, zero + 128, x, zero);
+  static const char *const inputs[] = {"q", "k", "v"};
+  for (int i = 0; i < 3; i++)
+    wk_str_printf(&b, "  %%r%s = dequantize(%%%s, %%s, %%z) : f32[1,%d,%d,%d]\n", inputs[i],
+                  inputs[i], h, i == 0 ? rows : i == 1 ? d : keys, i == 1 ? keys : d);
+  if (kind == 2) {
+    wk_str_printf(&b, "  %%keep = constant bool[%d,%d] {", rows, keys);
+    for (int i = 0; i < rows * keys; i++)
+      wk_str_printf(&b, "%s%s", i ? ", " : "", i % keys <= i / keys ? "1" : "0");
+    wk_str_add(&b, "}\n");
+  }
+  wk_str_printf(&b, "  %%a = matmul(%%rq, %%rk) : f32[1,%d,%d,%d]\n", h, rows, keys);
+  wk_str_printf(&b, "  %%qa = quantize(%%a, %%s, %%z) {to=%s} : %s[1,%d,%d,%d]\n", x, x, h, rows,
+                keys);
+  wk_str_printf(&b, "  %%ra = dequantize(%%qa, %%s, %%z) : f32[1,%d,%d,%d]\n", h, rows, keys);
+  wk_str_printf(&b, "  %%m = where(%%keep, %%ra, %%far) : f32[1,%d,%d,%d]\n", h, rows, keys);
+  wk_str_printf(&b, "  %%p = softmax(%%m) {axis=3} : f32[1,%d,%d,%d]\n", h, rows, keys);
+  wk_str_printf(&b, "  %%qp = quantize(%%p, %%sp, %%zp) {to=%s} : %s[1,%d,%d,%d]\n", x, x, h,
+                rows, keys);
+  wk_str_printf(&b, "  %%rp = dequantize(%%qp, %%sp, %%zp) : f32[1,%d,%d,%d]\n", h, rows, keys);
+  wk_str_printf(&b, "  %%c = matmul(%%rp, %%rv) : f32[1,%d,%d,%d]\n", h, rows, d);
+  wk_str_printf(&b, "  %%qc = quantize(%%c, %%s, %%z) {to=%s} : %s[1,%d,%d,%d]\n  output %%qc\n"
+                "}\n}\n", x, x, h, rows, d);
+  wk_status s = wk_module_parse(b.s, "attention", &m);
+  if (!s) s = wk_integer_convert(m, &changes);
+  if (s) fail_msg("%s: %s", s->place ? s->place : "", s->message);
+  wk_str_free(&b);
+  return m;
+}
+
+static void masked_attention(void **state) {
+  static const char *const machines[] = {"accel:base", "accel:tiny", "accel:wide"};
+  int bad = 0;
+  (void)state;
+  memset(&tally, 0, sizeof tally);
+  for (uint64_t seed = 0; seed < 60; seed++) {
+    wk_module *m = attention(seed);
+    attempt a = {.target = {.target = machines[seed % 3],
+                            .settings = WK_SETTINGS({"effort", seed % 5 ? "0" : "2"})}};
+    bad += !check_graph(seed, m, &a);
+    wk_str_free(&a.text);
+    wk_module_free(m);
+  }
+  assert_int_equal(bad, 0);
+  assert_int_equal(tally.parts, 60);
+  assert_int_equal(tally.accel_macs, tally.macs);
+}
+
 /* Networks that bugs were found by. */
 static void seeds_that_failed(void **state) {
   static const uint64_t seeds[] = {50800, 10385, 275, 60104};
@@ -425,6 +491,7 @@ int main(int argc, char **argv) {
                                      cmocka_unit_test(seeds_that_failed),
                                      cmocka_unit_test(wide_images),
                                      cmocka_unit_test(patches_as_channels),
+                                     cmocka_unit_test(masked_attention),
                                      cmocka_unit_test(modes_and_efforts),
                                      cmocka_unit_test(ideas_left_out),
                                      cmocka_unit_test(rtl_and_memories)};

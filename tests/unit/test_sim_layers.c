@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -137,10 +138,13 @@ static void bounds_are_of_what_is_scarce(void **state) {
   c.v[WK_LD_c0] = 100;
   assert_null(wk_stream_add(s, &c, 0));
   wk_accel_layer layers[LAYERS] = {{.ex = 60, .drain = 10, .macs = 60 * 32},
-                                   {.ve = 70, .compulsory = 400},
+                                   {.ve = 70},
                                    {.drain = 30}};
+  const wk_accel_least least[LAYERS] = {{.ex = 50, .drain = 10},
+                                        {.ve = 70, .weights = 100, .in = 200, .out = 100},
+                                        {.drain = 30}};
   const wk_accel_part row = {.layers = LAYERS};
-  const wk_accel_unit unit = {.machine = s->machine, .layers = layers};
+  const wk_accel_unit unit = {.machine = s->machine, .layers = layers, .least = least};
   const wk_sim_part part = {"part", 0, &unit, &row};
   wk_sched_span span = {.start = 0, .retire = 200, .queue = WK_QUEUE_ex, .opcode = WK_CMD_CONV,
                         .operator = 1};
@@ -149,16 +153,18 @@ static void bounds_are_of_what_is_scarce(void **state) {
   wk_sim_layers l = wk_sim_layers_of(&x);
   assert_int_equal(l.list[1].bound, 60);
   assert_int_equal(l.list[2].bound, 75); /* 300 bytes at 4 a cycle */
-  assert_int_equal(l.list[2].compulsory_bound, 100);
+  assert_true(l.list[1].least == 50 && !strcmp(l.list[1].binds, "array"));
+  assert_true(l.list[2].least == 100 && !strcmp(l.list[2].binds, "memory"));
   assert_int_equal(l.list[3].bound, 30);
   assert_int_equal(l.total.bound, 75);
-  assert_int_equal(l.total.compulsory_bound, 100);
+  assert_true(l.total.least == 100 && !strcmp(l.total.binds, "memory"));
   assert_true(!l.list[1].hidden && l.list[2].hidden == 75 && l.list[3].hidden == 30);
   assert_int_equal(l.total.hidden, 0);
   wk_sim_ratios r = wk_sim_ratios_of(&s->machine, &l.list[1], 200);
   assert_true(r.mapping == 0.5 && r.activity == 0.3 && r.efficiency == 0.3 && r.share == 1);
-  assert_true(r.utilisation == 0.15 && r.overlap < 0);
+  assert_true(r.utilisation == 0.15 && r.overlap < 0 && r.of_least == 0.25);
   r = wk_sim_ratios_of(&s->machine, &l.list[2], 200); /* all of it in the time of layer 1 */
+  assert_true(r.of_least == 1);
   assert_true(r.efficiency == 1 && r.share == 0 && r.utilisation < 0 && r.activity < 0);
   free(l.list);
   wk_stream_free(s);

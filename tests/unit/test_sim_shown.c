@@ -62,9 +62,11 @@ static const struct {
 
 static const char names[] = "\0conv1\0conv\0relu\0map";
 static const wk_accel_layer layers[LAYERS] = {
-    {.name = 1, .op = 7, .macs = 2048, .ex = 64, .drain = 70, .predicted = 500,
-     .compulsory = 1152},
-    {.name = 12, .op = 17, .ve = 50, .predicted = 200, .compulsory = 3000}};
+    {.name = 1, .op = 7, .macs = 2048, .ex = 64, .drain = 70, .predicted = 500},
+    {.name = 12, .op = 17, .ve = 50, .predicted = 200}};
+static const wk_accel_least least[LAYERS] = {
+    {.ex = 60, .drain = 66, .weights = 128, .in = 512},
+    {.ve = 40, .in = 2000, .out = 1000}};
 
 typedef struct {
   wk_stream *s;
@@ -93,7 +95,8 @@ static drawn *draw(void) {
   assert_int_equal(d->s->n, COMMANDS);
   d->s->machine.energy_idle = (wk_fraction){7, 2};
   d->row = (wk_accel_part){.layers = LAYERS, .predicted = 800, .marks = 3};
-  d->unit = (wk_accel_unit){.machine = d->s->machine, .layers = layers, .texts = names};
+  d->unit = (wk_accel_unit){.machine = d->s->machine, .layers = layers,
+                            .least = least, .texts = names};
   d->part = (wk_sim_part){"net", 4, &d->unit, &d->row};
   d->run.memory = calloc(MEMORY, 1);
   d->run.memory_size = MEMORY;
@@ -161,6 +164,8 @@ static void texts(void **state) {
              "model                 timing\n"
              "cycles                1,234,500, 1.23 ms at 1000 MHz\n"
              "multiply-accumulates  2.05 k, 3.8 % of the peak: mapping 50.0 % x activity 7.5 %\n"
+             "least                 910 cycles, of the memory, whatever the schedule: the run is "
+             "at 100.0 % of least\n"
              "active lanes          19.8 M, 25.0 % of the peak, with those that only pad; the "
              "array computes in 19.0 % of the cycles\n"
              "transfers             470.2 KiB in, 8.2 MiB out; 7.39 B/cycle, 7.39 GB/s\n"
@@ -193,22 +198,26 @@ static void texts(void **state) {
   check_text("layers", printed(print_layers, &d->shown),
              "\n"
              "layer  op    cycles  predicted      %  use %  mapping %  activity %  overlap %  "
-             "exposed     read  written  limit   bound  least  hidden  efficiency %\n"
+             "exposed     read  written  limit   bound  hidden  efficiency %  binds   least  "
+             "of least %\n"
              "conv1  conv     300        500   35.3   10.7       50.0        21.3       44.5     "
-             " 161  1.1 KiB  1.0 KiB  memory    544    288     244         100.0\n"
+             " 161  1.1 KiB  1.0 KiB  memory    544     244         100.0  memory    160        "
+             "53.3\n"
              "relu   map      400        200   47.1    0.0          -           -       11.5     "
-             " 301  2.0 KiB      3 B  memory    513    750     113         100.0\n"
+             " 301  2.0 KiB      3 B  memory    513     113         100.0  memory    750       "
+             "100.0\n"
              "other           150        100   17.6    0.0          -           -        0.0     "
-             " 137    128 B    512 B  memory    160      0      10         100.0\n"
+             " 137    128 B    512 B  memory    160      10         100.0  -           0         "
+             "  -\n"
              "all             850        800  100.0    3.8       50.0         7.5       21.9     "
-             " 599  3.3 KiB  1.5 KiB  memory  1,217  1,038     367         100.0\n"
+             " 599  3.3 KiB  1.5 KiB  memory  1,217     367         100.0  memory    910       "
+             "100.0\n"
              "\n"
              "Memory-bound: 2 layers, 700 cycles, 82.4 %, 462 of them exposed. Weights and the "
              "part's\n"
-             "inputs and outputs take 1,038 cycles to move, longer than the work on them; "
+             "inputs and outputs take 910 cycles to move, longer than the work on them; "
              "prefetch hides\n"
-             "that only behind other layers. Several images in one run (--bind, --shape) share "
-             "the weights.\n");
+             "that only behind other layers.\n");
   check_text("commands", printed(wk_sim_print_costs, &d->shown),
              "\n"
              "index  queue  start  end  cycles  command\n"
@@ -279,18 +288,20 @@ static void rows_of_csv(void **state) {
   wk_sim_add_csv(&b, &d->shown);
   check_text("csv", b.s,
              "part,operator,layer,op,cycles,predicted,share,utilisation,mapping,activity,overlap,"
-             "exposed,macs,ex,drain,ve,read,written,compulsory,bound,compulsory_bound,hidden,"
-             "efficiency,limit\n"
-             "4,0,\"other\",\"\",150,100,0.176471,0.000000,,,0.000000,137,0,0,0,0,128,512,0,160,"
-             "0,10,1.000000,memory\n"
+             "exposed,macs,ex,drain,ve,read,written,bound,hidden,efficiency,limit,least_ex,"
+             "least_drain,least_ve,least_weights,least_in,least_out,least,of_least,binds\n"
+             "4,0,\"other\",\"\",150,100,0.176471,0.000000,,,0.000000,137,0,0,0,0,128,512,160,"
+             "10,1.000000,memory,0,0,0,0,0,0,0,,\n"
              "4,1,\"conv1\",\"conv\",300,500,0.352941,0.106667,0.500000,0.213333,0.444828,161,"
-             "2048,64,70,0,1152,1024,1152,544,288,244,1.000000,memory\n"
-             "4,2,\"relu\",\"map\",400,200,0.470588,0.000000,,,0.114706,301,0,0,0,50,2048,3,3000,"
-             "513,750,113,1.000000,memory\n"
-             "5,0,\"other\",\"\",550,300,0.647059,0.000000,,,0.081761,438,0,0,0,0,2176,515,0,673,"
-             "0,123,1.000000,memory\n"
+             "2048,64,70,0,1152,1024,544,244,1.000000,memory,60,66,0,128,512,0,160,0.533333,"
+             "memory\n"
+             "4,2,\"relu\",\"map\",400,200,0.470588,0.000000,,,0.114706,301,0,0,0,50,2048,3,513,"
+             "113,1.000000,memory,0,0,40,0,2000,1000,750,1.000000,memory\n"
+             "5,0,\"other\",\"\",550,300,0.647059,0.000000,,,0.081761,438,0,0,0,0,2176,515,673,"
+             "123,1.000000,memory,0,0,0,0,0,0,0,,\n"
              "5,1,\"conv1\",\"conv\",300,500,0.352941,0.106667,0.500000,0.213333,0.444828,161,"
-             "2048,64,70,0,1152,1024,1152,544,288,244,1.000000,memory\n");
+             "2048,64,70,0,1152,1024,544,244,1.000000,memory,60,66,0,128,512,0,160,0.533333,"
+             "memory\n");
   erase(d);
   assert_false(is_wrong);
 }
@@ -308,6 +319,10 @@ static void check_counters(const json_t *o, const uint64_t *c) {
   for (int i = 0; i < WK_COUNTER_COUNT; i++)
     assert_int_equal(json_integer_value(json_object_get(o, wk_isa_counter_name(i).s)), c[i]);
 }
+
+static const char in_json[] =
+#include "tests/unit/sim_figures.def"
+    ;
 
 static void figures_in_json(void **state) {
   (void)state;
@@ -336,43 +351,7 @@ static void figures_in_json(void **state) {
   assert_true(json_is_real(json_object_get(m, "energy_mac")));
   static const char *const seen[] = {"counters", "marks", "machine"};
   for (size_t i = 0; i < WK_COUNTOF(seen); i++) json_object_del(o, seen[i]);
-  check_text("figures", dumped(o),
-             "{\"stream\":\"net\",\"commands\":13,\"model\":\"timing\",\"cycles\":1234500,"
-             "\"seconds\":0.5,\"utilisation\":0.037647058823529408,\"active_lanes\":0.25,"
-             "\"overlap\":0.57894736842105265,\"exposed\":123450,\"energy_pj\":1569358125.0,"
-             "\"energy_shares\":[{\"name\":\"multiplications\",\"count\":19752000,"
-             "\"each\":0.29999999999999999,\"pj\":5925600.0},{\"name\":\"scratchpad\","
-             "\"count\":4049160,\"each\":2.5,\"pj\":10122900.0},{\"name\":\"accumulators\","
-             "\"count\":4444200,\"each\":10,\"pj\":44442000.0},{\"name\":\"memory\","
-             "\"count\":9258750,\"each\":162.5,\"pj\":1504546875.0},{\"name\":\"cycles\","
-             "\"count\":1234500,\"each\":3.5,\"pj\":4320750.0}],\"outputs\":[{\"name\":\"z\","
-             "\"bytes\":3,\"hash\":\"6c2ad16292d4b213\"},{\"name\":\"y\",\"bytes\":1536,"
-             "\"hash\":\"80d2500eda440015\"}],\"part\":\"net\",\"layers\":[{\"cycles\":150,"
-             "\"predicted\":100,\"share\":0.17647058823529413,\"utilisation\":0.0,"
-             "\"mapping\":null,\"activity\":null,\"overlap\":0.0,\"exposed\":137,\"macs\":0,"
-             "\"ex\":0,\"drain\":0,\"ve\":0,\"read\":128,\"written\":512,\"words\":203,"
-             "\"sums\":23,\"compulsory\":0,\"bound\":160,\"compulsory_bound\":0,\"hidden\":10,"
-             "\"efficiency\":1.0,\"energy_pj\":110425.0,\"limit\":\"memory\",\"operator\":0,"
-             "\"name\":\"other\",\"op\":\"\"},{\"cycles\":300,\"predicted\":500,"
-             "\"share\":0.35294117647058826,\"utilisation\":0.10666666666666667,\"mapping\":0.5,"
-             "\"activity\":0.21333333333333335,\"overlap\":0.44482758620689655,\"exposed\":161,"
-             "\"macs\":2048,\"ex\":64,\"drain\":70,\"ve\":0,\"read\":1152,\"written\":1024,"
-             "\"words\":101,\"sums\":11,\"compulsory\":1152,\"bound\":544,"
-             "\"compulsory_bound\":288,\"hidden\":244,\"efficiency\":1.0,"
-             "\"energy_pj\":358164.40000000002,\"limit\":\"memory\",\"operator\":1,"
-             "\"name\":\"conv1\",\"op\":\"conv\"},{\"cycles\":400,\"predicted\":200,"
-             "\"share\":0.47058823529411764,\"utilisation\":0.0,\"mapping\":null,"
-             "\"activity\":null,\"overlap\":0.11470588235294117,\"exposed\":301,\"macs\":0,"
-             "\"ex\":0,\"drain\":0,\"ve\":50,\"read\":2048,\"written\":3,\"words\":102,"
-             "\"sums\":12,\"compulsory\":3000,\"bound\":513,\"compulsory_bound\":750,"
-             "\"hidden\":113,\"efficiency\":1.0,\"energy_pj\":337687.5,\"limit\":\"memory\","
-             "\"operator\":2,\"name\":\"relu\",\"op\":\"map\"}],\"all_layers\":{\"cycles\":850,"
-             "\"predicted\":800,\"share\":1.0,\"utilisation\":0.037647058823529408,"
-             "\"mapping\":0.5,\"activity\":0.075294117647058817,\"overlap\":0.21903520208604954,"
-             "\"exposed\":599,\"macs\":2048,\"ex\":64,\"drain\":70,\"ve\":50,\"read\":3328,"
-             "\"written\":1539,\"words\":406,\"sums\":46,\"compulsory\":4152,\"bound\":1217,"
-             "\"compulsory_bound\":1038,\"hidden\":367,\"efficiency\":1.0,"
-             "\"energy_pj\":806276.90000000002,\"limit\":\"memory\"}}");
+  check_text("figures", dumped(o), in_json);
   d->shown.part = NULL;
   d->shown.model = &built;
   d->run.result.gave_up = true;
@@ -588,9 +567,9 @@ static void record_runs(drawn *d, const wk_sim_opts *o, wk_status s) {
   wk_sim_record_add(r, &d->shown);
   check_text("modes", print_modes(r),
              "\n"
-             "prefetch     cycles  overlap %  exposed       read   written\n"
-             "auto      2,469,000       57.9  246,900  940.3 KiB  16.5 MiB\n"
-             "off       1,234,500       57.9  123,450  470.2 KiB   8.2 MiB\n");
+             "prefetch     cycles  of least %  overlap %  exposed  hides %       read   written\n"
+             "auto      2,469,000         0.1       57.9  246,900   -100.0  940.3 KiB  16.5 MiB\n"
+             "off       1,234,500         0.1       57.9  123,450      0.0  470.2 KiB   8.2 MiB\n");
   assert_ptr_equal(wk_sim_record_close(r, s), s);
 }
 
@@ -609,6 +588,8 @@ static void check_json(const char *path) {
     json_t *mode = json_array_get(modes, i), *list = json_object_get(mode, "parts");
     assert_string_equal(json_string_value(json_object_get(mode, "prefetch")), i ? "off" : "auto");
     assert_int_equal(json_array_size(list), 2 - i);
+    assert_int_equal(integer(mode, "exposed"), i ? 123450 : 246900);
+    assert_true(json_real_value(json_object_get(mode, "hides")) == (i ? 0 : -1));
     static const char *const absent[] = {"seconds", "marks", "outputs"};
     for (size_t k = 0; k < WK_COUNTOF(absent); k++)
       assert_null(json_object_get(json_array_get(list, 0), absent[k]));

@@ -333,13 +333,12 @@ static const surveyed models[] = {
      IN("w", F32) OUT("y", F32), "accel:base",
      "a_Exp: 2 [map: the result is f32 (0)]; b_Log: 2 [map: the result is f32 (0)]; "
      "c_Add: 2 [map: the result is f32 (0)]; d_Softmax: 2 [map: the result is f32 (0)] "
-     "[reduce: a fold that is no mean of images (0)]; y_Max: 2 [map: the result is f32 "
-     "(0)] [reduce: a fold that is no mean of images (0)]"},
+     "[reduce: a fold that the vector unit does not have (0)]; y_Max: 2 [map: the result is f32 "
+     "(0)] [reduce: a fold that the vector unit does not have (0)]"},
     {"a node in parts is on both", OP("Softmax", "x", "s") OP("Relu", "q", "r")
      OP2("Max", "q", "r", "y") IN("x", F32) IN("q", I8) OUT("s", F32) OUT("y", I8), "accel:base",
-     "s_Softmax: 2 [map: the result is f32 (0)] [reduce: a fold that is no mean of "
-     "images (0)]; r_Relu: 1; y_Max: 2 [map: an elementwise function that the vector "
-     "unit does not have (0)]"},
+     "s_Softmax: 2 [map: the result is f32 (0)] [reduce: a fold that the vector unit "
+     "does not have (0)]; r_Relu: 1; y_Max: 1"},
     {"bodies are their owner's", "node { op_type: \"If\" name: \"if\" input: \"c\" output: \"y\" "
      "attribute { name: \"then_branch\" type: GRAPH g { name: \"t\" " OP("Neg", "x", "t")
      "output { name: \"t\" } } } attribute { name: \"else_branch\" type: GRAPH g { name: \"e\" "

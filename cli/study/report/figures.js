@@ -55,6 +55,8 @@ function drawSummary(part) {
   add(percent(part.exposed / part.cycles) + " %", "exposed",
       "cycles in which nothing computes because it waits for a transfer");
   if (all) add(percent(all.efficiency) + " %", "efficiency", "bound / cycles");
+  if (all && all.of_least !== null)
+    add(percent(all.of_least) + " %", "of least", "what no schedule is below / cycles");
   add(bytes(bytesIn(part) + bytesOut(part)), "moved");
   if (part.energy_pj) add(scaled(part.energy_pj / 1e6, 1000, [" uJ", " mJ", " J"]), "energy, about");
   const dl = cleared("#summary dl");
@@ -71,8 +73,9 @@ function drawSummary(part) {
        `peak, with those that only pad`);
   fact("transfers", `${bytes(bytesIn(part))} in, ${bytes(bytesOut(part))} out; ` +
        `${d3.format(".2f")((bytesIn(part) + bytesOut(part)) / part.cycles)} B/cycle`);
-  if (all) fact("bound", `${whole(all.bound)} cycles for these tiles and bytes; ` +
-                `${whole(all.compulsory_bound)} with the bytes that any schedule moves`);
+  if (all) fact("bound", `${whole(all.bound)} cycles for these tiles and bytes: ${all.limit}`);
+  if (all && all.binds) fact("least", `${whole(all.least)} cycles, whatever the schedule: ` +
+                             `${all.binds}`);
   if (all && all.predicted) fact("predicted", `${whole(all.predicted)} cycles`);
 }
 
@@ -148,6 +151,7 @@ function drawModes(part, number, modes, docs) {
   const parts = modes.map(m => ({prefetch: m.prefetch, ...m.parts[number]}))
     .filter(p => p.counters);
   const most = d3.max(parts, p => p.cycles), div = cleared("#modes .chart");
+  const off = (parts.find(p => p.prefetch === "off") || {}).exposed;
   addLegend(element(div, "div", null, "legend"), Object.keys(docs)
     .map(name => [causeColours[name], name]));
   addBars(div, parts.map(p => ({name: p.prefetch, note: whole(p.cycles) + " cycles",
@@ -160,6 +164,11 @@ function drawModes(part, number, modes, docs) {
      doc: "multiply-accumulates of the layers / (N x N x cycles)"},
     {key: "overlap", label: "overlap %", format: percent},
     {key: "exposed", label: "exposed", format: whole},
+    {key: "hides", label: "hides %", value: p => off ? 1 - p.exposed / off : null,
+     format: v => v === null ? "-" : percent(v),
+     doc: "the share of the exposed cycles of off that the mode has not"},
+    {key: "of_least", label: "of least %", value: p => (p.all_layers || {}).of_least,
+     format: v => typeof v === "number" ? percent(v) : "-", doc: "least / cycles"},
     {key: "in", label: "read", value: bytesIn, format: bytes},
     {key: "out", label: "written", value: bytesOut, format: bytes},
     {key: "commands", label: "commands", format: whole}], parts);
@@ -188,19 +197,25 @@ const layerColumns = [
   {key: "exposed", label: "exposed", format: whole, doc: "cycles of transfers without compute"},
   {key: "read", label: "read", format: bytes}, {key: "written", label: "written", format: bytes},
   {key: "bound", label: "bound", format: whole, doc: "the least cycles for these tiles and bytes"},
-  {key: "compulsory_bound", label: "least", format: whole,
-   doc: "the same with the bytes that any schedule moves"},
   {key: "limit", label: "limit", kind: "text", doc: "what the bound is of"},
   {key: "hidden", label: "hidden", format: whole,
    doc: "cycles of other layers, behind which the rest of the bound lies"},
   {key: "efficiency", label: "efficiency %", format: percent, doc: "bound / (cycles + hidden)"},
+  {key: "least", label: "least", format: whole, doc: "the least cycles, whatever the schedule"},
+  {key: "binds", label: "binds", kind: "text", doc: "what the least is of"},
+  {key: "of_least", label: "of least %", format: v => v === null ? "-" : percent(v),
+   doc: "least / cycles"},
   {key: "energy_pj", label: "uJ", format: v => d3.format(",.2f")(v / 1e6),
    doc: "about; multiplications and memory alone: accesses on the chip are counted for all layers"},
   {key: "macs", label: "MACs", format: count}, {key: "ex", label: "array", format: whole,
    doc: "the least cycles that the array needs"},
   {key: "drain", label: "drain", format: whole, doc: "that the accumulators need to be emptied"},
   {key: "ve", label: "vector", format: whole, doc: "that the vector unit needs"},
-  {key: "compulsory", label: "compulsory", format: bytes, doc: "bytes that any schedule moves"}];
+  {key: "least_ex", label: "least array", format: whole}, {key: "least_drain", label: "drain",
+   format: whole}, {key: "least_ve", label: "vector", format: whole},
+  {key: "least_weights", label: "weights", format: bytes, doc: "that any schedule reads"},
+  {key: "least_in", label: "inputs", format: bytes, doc: "of the part, read once"},
+  {key: "least_out", label: "outputs", format: bytes, doc: "of the part"}];
 
 function drawLayers(part) {
   if (!showSection("layers", !!part.layers)) return;

@@ -7,7 +7,7 @@
 
 #include "compiler/expr/quant.h"
 #include "compiler/integer/integer.h"
-#include "compiler/passes/rewrite.h"
+#include "targets/accel/compile/adapt.h"
 #include "targets/accel/compile/net.h"
 
 enum { MOST_CHANNELS = 1024 }; /* of such a convolution: 1 MiB of weights */
@@ -134,6 +134,10 @@ static wk_status deepen_all(wk_graph *g, wk_pass_ctx *c) {
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
+static wk_status share_all(wk_graph *g, wk_pass_ctx *c) {
+  return wk_rewrite_run(g, c, wk_accel_share_heads);
+}
+
 static wk_status convolve_all(wk_graph *g, wk_pass_ctx *c) {
   return wk_rewrite_run(g, c, convolve);
 }
@@ -148,7 +152,8 @@ static int64_t macs_of(const wk_module *m) {
 
 wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, wk_adaptation *out) {
   static const wk_pass steps[] = {{.name = "adapt", .run = convolve_all},
-                                  {.name = "adapt", .run = deepen_all}};
+                                  {.name = "adapt", .run = deepen_all},
+                                  {.name = "adapt", .run = share_all}};
   int64_t macs = macs_of(m), more = 0;
   (void)t;
   WK_TRY(wk_integer_narrow(m, &out->changes));

@@ -419,9 +419,20 @@ static bool fits(const loop *l, int level) {
   return l->count <= MOST_WORDS;
 }
 
+/* A line reads a second operand that stays the same once: such a loop comes first. */
+static void put_splat_first(loop *l, int n) {
+  for (int i = 1; i < n && l[0].stride[1]; i++) {
+    if (l[i].stride[1] || l[i].count < 2 || !fits(&l[i], 0)) continue;
+    loop first = l[i];
+    memmove(l + 1, l, (size_t)i * sizeof *l);
+    l[0] = first;
+  }
+}
+
 /* Loops beyond the command's three, or too long for it, become commands. */
-static void emit_loops(const wk_accel_work *w, mapping *m, const loop *l, int n,
+static void emit_loops(const wk_accel_work *w, mapping *m, loop *l, int n,
                        const wk_accel_consts *k) {
+  if (m->operands == 2) put_splat_first(l, n);
   loop three[3] = {{1, {0}}, {1, {0}}, {1, {0}}};
   int used = 0, outer[LOOPS], n_outer = 0;
   for (int i = 0; i < n; i++)
@@ -516,34 +527,54 @@ static void emit_pool(const wk_accel_work *w, const wk_accel_consts *k) {
                           &op->pieces[i]);
 }
 
+/* Rows that lie `in.sx` and `out.sx` bytes apart. */
+static void emit_run(const wk_accel_work *w, const wk_accel_consts *k, int table,
+                     const wk_accel_spot *in, const wk_accel_spot *out, int64_t ny) {
+  const wk_accel_op *op = w->op;
+  const bool is_fold = op->fn == WK_CHOICE_ROW_mean || op->fn == WK_CHOICE_ROW_max;
+  wk_isa_command c = command(w, WK_CMD_ROW, WK_QUEUE_ve);
+  PUT(&c, ROW, fn, op->fn);
+  PUT(&c, ROW, in_y, in->sx);
+  PUT(&c, ROW, in_c, in->sb);
+  PUT(&c, ROW, u8, op->a_u8);
+  PUT(&c, ROW, ny, ny);
+  PUT(&c, ROW, kc, op->kc);
+  PUT(&c, ROW, k_tail, op->k_tail);
+  PUT(&c, ROW, out_y, out->sx);
+  if (!is_fold) PUT(&c, ROW, out_c, out->sb);
+  PUT(&c, ROW, table, table);
+  wk_sched_step *s = wk_accel_add_command(w->steps, &c);
+  wk_sched_touch(s, &(wk_sched_access){
+      .buffer = in->buffer, .field = WK_ROW_in, .at = in->offset, .from = in->offset,
+      .run = (ny - 1) * in->sx + w->net->n, .n0 = op->kc, .s0 = in->sb, .n1 = 1});
+  wk_sched_touch(s, &(wk_sched_access){
+      .buffer = out->buffer, .field = WK_ROW_out, .writes = true, .at = out->offset,
+      .from = out->offset, .run = (ny - 1) * out->sx + (is_fold ? 1 : w->net->n),
+      .n0 = is_fold ? 1 : op->kc, .s0 = out->sb, .n1 = 1});
+  touch_record(s, op, k, WK_ROW_par);
+}
+
+/* Its rows as lines of one: those along h or, of images, along w, or both where they are as one. */
+static bool go_as_one(const wk_accel_op *op, wk_accel_spot *x) {
+  if (op->out.w == 1) x->sx = x->sy;
+  return op->out.w == 1 || x->sy == op->out.w * x->sx;
+}
+
 static void emit_rows(const wk_accel_work *w, const wk_accel_consts *k, int table) {
   const wk_accel_op *op = w->op;
   wk_accel_spot a = wk_accel_spot_of(w->net, &op->a, &w->a);
   wk_accel_spot y = wk_accel_spot_of(w->net, &op->out, &w->out);
+  bool a_is_one = go_as_one(op, &a), is_one = go_as_one(op, &y) && a_is_one;
+  int64_t lines = is_one ? 1 : w->y1 - w->y0, most = WK_MAX(ROW, ny);
+  int64_t each = (w->y1 - w->y0) / lines * op->out.w;
   for (int64_t o = 0; o < op->out.o; o++)
-    for (int64_t y0 = w->y0; y0 < w->y1; y0 += WK_MAX(ROW, ny)) {
-      int64_t ny = WK_LEAST(w->y1 - y0, WK_MAX(ROW, ny));
-      wk_isa_command c = command(w, WK_CMD_ROW, WK_QUEUE_ve);
-      PUT(&c, ROW, fn, op->fn);
-      PUT(&c, ROW, in_y, a.sy);
-      PUT(&c, ROW, in_c, a.sb);
-      PUT(&c, ROW, u8, op->a_u8);
-      PUT(&c, ROW, ny, ny);
-      PUT(&c, ROW, kc, op->kc);
-      PUT(&c, ROW, k_tail, op->k_tail);
-      PUT(&c, ROW, out_y, y.sy);
-      PUT(&c, ROW, out_c, y.sb);
-      PUT(&c, ROW, table, table);
-      wk_sched_step *s = wk_accel_add_command(w->steps, &c);
-      int64_t in = a.offset + o * a.so + y0 * a.sy, out = y.offset + o * y.so + y0 * y.sy;
-      wk_sched_touch(s, &(wk_sched_access){
-          .buffer = a.buffer, .field = WK_ROW_in, .at = in, .from = in,
-          .run = (ny - 1) * a.sy + w->net->n, .n0 = op->kc, .s0 = a.sb, .n1 = 1});
-      wk_sched_touch(s, &(wk_sched_access){
-          .buffer = y.buffer, .field = WK_ROW_out, .writes = true, .at = out, .from = out,
-          .run = (ny - 1) * y.sy + w->net->n, .n0 = op->kc, .s0 = y.sb, .n1 = 1});
-      touch_record(s, op, k, WK_ROW_par);
-    }
+    for (int64_t line = 0; line < lines; line++)
+      for (int64_t i = 0; i < each; i += most) {
+        wk_accel_spot in = a, out = y;
+        in.offset += o * a.so + (w->y0 + line) * a.sy + i * a.sx;
+        out.offset += o * y.so + (w->y0 + line) * y.sy + i * y.sx;
+        emit_run(w, k, table, &in, &out, WK_LEAST(each - i, most));
+      }
 }
 
 void wk_accel_emit_vector(const wk_accel_work *w, const wk_accel_consts *k) {

@@ -15,7 +15,7 @@ enum { AHEAD = 32 };             /* commands that the front end has room for */
 enum { DISPATCH = 3 };           /* cycles from the last beat of a command to its start */
 enum { GEARBOX_BEATS = 2, FIFO_BEATS = 6 }; /* of a load: next to the scratchpad; up to the bus */
 enum { OPEN_LOADS = 10, OPEN_STORES = 16 };
-enum { FEWEST = 8 }; /* packs of bursts in flight */
+enum { FEWEST = 8 }; /* packs in flight */
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -34,12 +34,9 @@ static void find_traffic(const dma *d, const wk_isa_command *c, transfer *t) {
     bursts += wk_ceil_div(from % m->burst + run, m->burst);
   }
   beats = beats * runs / tried;
-  t->bursts = wk_ceil_div(bursts * runs / tried, d->together);
+  t->bursts = bursts * runs / tried;
+  t->beats = beats;
   t->per_beat = wk_ceil_div(t->accesses, beats);
-  t->beats = beats / t->bursts;
-  t->more_beats = beats % t->bursts;
-  t->more_accesses = t->accesses % t->bursts;
-  t->accesses /= t->bursts;
 }
 
 static int64_t accesses_of(const wk_machine *m, const wk_isa_command *c, int64_t bytes) {
@@ -48,13 +45,13 @@ static int64_t accesses_of(const wk_machine *m, const wk_isa_command *c, int64_t
   return bytes / WK_SV(c, LD, c0) * wk_ceil_div(WK_SV(c, LD, c0), m->array);
 }
 
-static int64_t beats_of(const transfer *t, int64_t burst) {
-  return t->beats + (burst < t->more_beats);
-}
+/* Beats of the first n bursts, accesses of them. */
+static int64_t beats_before(const transfer *t, int64_t n) { return t->beats * n / t->bursts; }
+static int64_t accesses_before(const transfer *t, int64_t n) { return t->accesses * n / t->bursts; }
 
-/* Accesses of the first n bursts. */
-static int64_t accesses_before(const transfer *t, int64_t n) {
-  return t->accesses * n + (n < t->more_accesses ? n : t->more_accesses);
+/* Beats of `size` bursts behind the first n. */
+static int64_t beats_of(const transfer *t, int64_t n, int64_t size) {
+  return beats_before(t, n + size) - beats_before(t, n);
 }
 
 /* ---- bursts that wait for memory ------------------------------------------------------------- */
@@ -81,20 +78,20 @@ static int64_t next_service(const dma *d) {
   return later(read < write ? read : write, d->free);
 }
 
-/* Memory moves so many beats of a burst: from when it is busy with it, 1 / num cycles. */
-static int64_t occupy(dma *d, int64_t ready, int64_t beats) {
+/* Memory moves so many beats of some bursts: from when it is busy with them, 1 / num cycles. */
+static int64_t occupy(dma *d, int64_t ready, int64_t bursts, int64_t beats) {
   const wk_machine *m = d->machine;
   int64_t num = m->dram_bytes.num;
-  int64_t start = later(d->free_at, ready * num) + m->dram_overhead * d->together * num;
+  int64_t start = later(d->free_at, ready * num) + m->dram_overhead * bursts * num;
   d->free_at = start + beats * m->bus * m->dram_bytes.den;
   d->free = num == 1 ? d->free_at : d->free_at / num;
   return start;
 }
 
-/* A read burst: when its last beat has come over the bus, one a cycle, and as fast as memory is. */
-static void deliver(dma *d, int64_t ready, int64_t beats) {
+/* Read bursts: when the last beat has come over the bus, one a cycle, and as fast as memory is. */
+static void deliver(dma *d, int64_t ready, int64_t bursts, int64_t beats) {
   const wk_machine *m = d->machine;
-  int64_t num = m->dram_bytes.num, start = occupy(d, ready, beats);
+  int64_t num = m->dram_bytes.num, start = occupy(d, ready, bursts, beats);
   int64_t first = later(d->delivered + 1, wk_ceil_div(start + m->bus * m->dram_bytes.den, num));
   d->delivered = later(first + beats - 1, wk_ceil_div(d->free_at, num));
 }
@@ -125,27 +122,65 @@ static int64_t wait_for_banks(dma *d, channel *x, const transfer *t, int64_t acc
 
 static transfer *open_of(channel *x, uint32_t n) { return &x->open[n % WK_ACCEL_OPEN]; }
 
-/* When the place of the channel's burst number n is free; NEVER: not known yet. */
-static int64_t place_at(const dma *d, const channel *x, int64_t n) {
-  int64_t window = d->machine->bursts / d->together;
-  if (n < window) return 0;
-  return x->served > n - window ? x->free_at[(n - window) % WK_ACCEL_WINDOW] : WK_SCHED_NEVER;
+/* Of the next pack. */
+static int64_t size_of(const dma *d, const channel *x, const transfer *t) {
+  int64_t room = d->together - x->places % d->together, rest = t->bursts - t->asked;
+  return rest < room ? rest : room;
+}
+
+/* Cycles in which memory serves a burst of the machine. */
+static int64_t pace(const dma *d) {
+  const wk_machine *m = d->machine;
+  return m->dram_overhead + m->burst * m->dram_bytes.den / m->dram_bytes.num;
+}
+
+/* Whose place is the channel's number `place`; -1: it was free from the beginning. */
+static int64_t owner_of(const dma *d, const channel *x, int64_t place) {
+  int64_t n = x->last_free;
+  if (place <= d->machine->bursts) return -1;
+  while (x->taken[n % WK_ACCEL_WINDOW] < place - d->machine->bursts) n++;
+  return n;
+}
+
+/* When that place is free, those of a pack one after the other; NEVER: not known yet. */
+static int64_t place_at(const dma *d, const channel *x, int64_t place) {
+  int64_t n = owner_of(d, x, place);
+  if (n < 0) return 0;
+  if (x->served <= n) return WK_SCHED_NEVER;
+  int64_t behind = x->taken[n % WK_ACCEL_WINDOW] - (place - d->machine->bursts);
+  return x->free_at[n % WK_ACCEL_WINDOW] - behind * pace(d);
+}
+
+/* When the next pack is asked for, so that its bursts have their places in time. */
+static int64_t places_at(const dma *d, const channel *x, const transfer *t) {
+  int64_t size = size_of(d, x, t);
+  int64_t first = place_at(d, x, x->places + 1), last = place_at(d, x, x->places + size);
+  return last == WK_SCHED_NEVER ? last : later(first, last - (size - 1) * pace(d));
 }
 
 static int64_t next_request(const dma *d, const channel *x, const transfer *t) {
-  int64_t place = place_at(d, x, x->asked);
+  int64_t place = places_at(d, x, t);
   if (place == WK_SCHED_NEVER) return place;
   int64_t begin = t->asked ? 0 : t->passes + WK_COST_dma_request - SETUP;
   return later(later(x->last_ask + 1, begin), place);
 }
 
-static void note_request(channel *x, transfer *t, int64_t at) {
-  x->asked_at[x->asked++ % WK_ACCEL_WINDOW] = x->last_ask = at;
-  if (++t->asked < t->bursts) return;
-  x->walked = at;
+/* Of a pack, whose bursts are asked for one a cycle. Returns the last one. */
+static int64_t note_request(const dma *d, channel *x, transfer *t, int64_t at) {
+  int64_t size = size_of(d, x, t), before = owner_of(d, x, x->places + 1);
+  if (before >= 0) x->last_free = before;
+  x->places += size;
+  x->size[x->asked % WK_ACCEL_WINDOW] = size;
+  x->taken[x->asked % WK_ACCEL_WINDOW] = x->places;
+  x->asked_at[x->asked++ % WK_ACCEL_WINDOW] = at;
+  x->last_ask = at + size - 1;
+  t->asked += size;
+  if (t->asked < t->bursts) return x->last_ask;
+  x->walked = x->last_ask;
   while (x->asking < x->passed &&
          open_of(x, x->asking)->asked == open_of(x, x->asking)->bursts)
     x->asking++;
+  return x->last_ask;
 }
 
 /* Nobody is in the way of requests for writes. */
@@ -154,7 +189,7 @@ static void ask_writes(const dma *d, channel *x) {
     transfer *t = open_of(x, x->asking);
     int64_t at = next_request(d, x, t);
     if (at == WK_SCHED_NEVER) return;
-    note_request(x, t, at);
+    (void)note_request(d, x, t, at);
   }
 }
 
@@ -163,14 +198,15 @@ static int64_t accesses_in(const transfer *t, int64_t n) {
   return (int64_t)((double)accesses_before(t, n) * t->slow);
 }
 
-/* The beats of a burst are on the bus one after the other, behind those of the one before, its
+/* The beats of a pack are on the bus one after the other, behind those of the one before, its
  * request, and the access that reads its last byte. */
 static int64_t next_sent(channel *x) {
   if (x->sent == x->asked) return WK_SCHED_NEVER;
   const transfer *t = open_of(x, x->sending);
-  int64_t read = t->from + accesses_in(t, t->sent + 1) - 1 + WK_COST_dma_send;
+  int64_t size = x->size[x->sent % WK_ACCEL_WINDOW];
+  int64_t read = t->from + accesses_in(t, t->sent + size) - 1 + WK_COST_dma_send;
   int64_t asked = x->asked_at[x->sent % WK_ACCEL_WINDOW];
-  return later(read, later(x->last_sent, asked) + beats_of(t, t->sent));
+  return later(read, later(x->last_sent, asked) + beats_of(t, t->sent, size));
 }
 
 static void pass(dma *d, channel *x);
@@ -241,7 +277,7 @@ void wk_accel_dma_start(dma *d, const wk_sched_steps *steps, uint32_t index, int
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* The next one that asks for or sends a burst; of those of one cycle, not who asked last. NULL:
+/* The next one that asks for or sends a pack; of those of one cycle, not who asked last. NULL:
  * there is none. */
 static channel *next_channel(dma *d) {
   int best = WK_QUEUE_st;
@@ -263,13 +299,12 @@ static void ask_or_send(dma *d, channel *x) {
     transfer *t = open_of(x, x->sending);
     push(&d->writes, at, queue);
     x->last_sent = at;
-    x->sent++;
-    if (++t->sent == t->bursts) x->sending++;
+    t->sent += x->size[x->sent++ % WK_ACCEL_WINDOW];
+    if (t->sent == t->bursts) x->sending++;
   } else {
     push(&d->reads, at + d->machine->dram_latency, queue);
-    d->last_ask = at;
     d->turn = queue;
-    note_request(x, open_of(x, x->asking), at);
+    d->last_ask = note_request(d, x, open_of(x, x->asking), at);
   }
   find_next(d, x);
 }
@@ -278,16 +313,17 @@ static void ask_or_send(dma *d, channel *x) {
  * its last beat. */
 static void serve_load(dma *d, channel *x, int64_t ready) {
   transfer *t = open_of(x, x->done);
-  int64_t beats = beats_of(t, t->served);
-  int64_t accesses = t->accesses + (t->served < t->more_accesses);
-  deliver(d, ready, beats);
+  int64_t size = x->size[x->served % WK_ACCEL_WINDOW];
+  int64_t accesses = accesses_before(t, t->served + size) - accesses_before(t, t->served);
+  deliver(d, ready, size, beats_of(t, t->served, size));
   int64_t last = d->delivered + WK_COST_dma_write + 1;
   x->moved = later(x->moved + accesses + wait_for_banks(d, x, t, accesses), last);
   int64_t rest = x->moved - WK_COST_dma_write - 1;
   d->delivered = later(d->delivered, rest - FIFO_BEATS * t->per_beat);
   int64_t free = later(d->delivered, rest - GEARBOX_BEATS * t->per_beat);
   x->free_at[x->served++ % WK_ACCEL_WINDOW] = free + WK_COST_dma_load_again;
-  if (++t->served < t->bursts) return;
+  t->served += size;
+  if (t->served < t->bursts) return;
   complete(d, x, x->moved);
   run_fills(d, x);
 }
@@ -295,10 +331,12 @@ static void serve_load(dma *d, channel *x, int64_t ready) {
 static void serve_store(dma *d, channel *x, int64_t ready) {
   const wk_machine *m = d->machine;
   transfer *t = open_of(x, x->done);
-  (void)occupy(d, ready, beats_of(t, t->served));
+  int64_t size = x->size[x->served % WK_ACCEL_WINDOW];
+  (void)occupy(d, ready, size, beats_of(t, t->served, size));
   int64_t answer = wk_ceil_div(d->free_at, m->dram_bytes.num) + m->dram_write_latency;
   x->free_at[x->served++ % WK_ACCEL_WINDOW] = answer + WK_COST_dma_store_again;
-  if (++t->served == t->bursts) complete(d, x, answer + 1);
+  t->served += size;
+  if (t->served == t->bursts) complete(d, x, answer + 1);
 }
 
 static int64_t batch_of(const dma *d, int64_t n) {
@@ -308,7 +346,7 @@ static int64_t batch_of(const dma *d, int64_t n) {
 
 static void serve_front(dma *d, int64_t ready) {
   int64_t bytes = batch_of(d, d->fetched) * WK_COMMAND_BYTES;
-  deliver(d, ready, bytes / d->machine->bus);
+  deliver(d, ready, 1, bytes / d->machine->bus);
   d->batch_at[d->fetched++ % WK_ACCEL_BATCHES] = d->delivered;
   d->has_news = true;
 }
@@ -332,7 +370,7 @@ bool wk_accel_dma_run(dma *d, int64_t until) {
     int64_t serves = next_service(d), asks = x ? time_of(d, x) : WK_SCHED_NEVER;
     int64_t at = asks <= serves ? asks : serves;
     if (at >= until) return false;
-    d->now = at;
+    d->now = later(d->now, at);
     if (asks <= serves) ask_or_send(d, x);
     else serve(d);
   }

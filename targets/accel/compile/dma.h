@@ -5,8 +5,10 @@
  * ready: those of loads and of the front end their latency after they were asked for, those of a
  * store when their data has come. So a burst waits behind all that others have asked for before,
  * `bursts` of every channel at most. Bursts of a command are taken for equally long; where a
- * channel may have many of them in flight, a few that follow one another are taken for one: FEWEST
- * of these may be. Not there: jitter, refresh, traffic, dram_outstanding.
+ * channel may have many of them in flight, a few that follow one another are a *pack*, which is
+ * asked for, sent and served as one: FEWEST of these may be. Packs of a channel end where its
+ * bursts, counted from the first, are a multiple of so many. Not there: jitter, refresh, traffic,
+ * dram_outstanding.
  *
  * Time goes on from event to event: whoever starts a command does it when no event is earlier. */
 #ifndef WICK_ACCEL_DMA_H
@@ -21,9 +23,7 @@ typedef struct {
   uint32_t step;
   bool is_fill;
   int64_t start, passes;           /* passes: it leaves the setup stage */
-  int64_t bursts;
-  int64_t beats, more_beats;       /* of a burst; one more in so many of them, the first ones */
-  int64_t accesses, more_accesses; /* to the scratchpad, the same way; of FILL: all */
+  int64_t bursts, beats, accesses; /* accesses: to the scratchpad */
   int64_t asked, sent, served;     /* bursts; sent: of stores, with their data */
   int64_t per_beat;                /* loads: accesses, rounded up */
   int64_t from;                    /* stores: the cycle of the first access */
@@ -43,12 +43,15 @@ typedef struct {
   uint32_t limit;                 /* commands that may be open */
   int64_t retired[WK_ACCEL_OPEN]; /* the last ones */
   int64_t walked;                 /* when the last one asked for its last burst */
-  int64_t asked, sent, served;    /* bursts so far */
-  int64_t asked_at[WK_ACCEL_WINDOW], free_at[WK_ACCEL_WINDOW]; /* free_at: of a burst's place */
+  int64_t asked, sent, served;    /* packs so far; of each the bursts, when it was asked for, when
+                                     the place of its last burst is free: */
+  int64_t size[WK_ACCEL_WINDOW], asked_at[WK_ACCEL_WINDOW], free_at[WK_ACCEL_WINDOW];
+  int64_t taken[WK_ACCEL_WINDOW]; /* bursts of all packs up to this one */
+  int64_t places, last_free;      /* bursts so far; a pack whose places the last one got */
   int64_t last_ask, last_sent;
   int64_t moved;   /* when the last byte was read from or written to the scratchpad */
   double waited;   /* a part of a cycle, that is not in `moved` yet */
-  int64_t next_at; /* loads: the next request; stores: when the next burst has its data */
+  int64_t next_at; /* loads: the next request; stores: when the next pack has its data */
   int64_t free;    /* when the next command may start */
 } wk_accel_channel;
 
@@ -59,7 +62,7 @@ typedef struct {
 
 enum { WK_ACCEL_BURSTS = 512, WK_ACCEL_BATCHES = 64 }; /* powers of two, more than there can be */
 
-/* Bursts that wait for memory, by the cycle in which they are ready. */
+/* Packs that wait for memory, by the cycle in which they are ready. */
 typedef struct {
   wk_accel_burst at[WK_ACCEL_BURSTS];
   uint32_t head, n;
@@ -67,7 +70,7 @@ typedef struct {
 
 typedef struct {
   const wk_machine *machine;
-  int64_t together; /* bursts of a command that are one here */
+  int64_t together; /* bursts of a pack, at most */
   const wk_accel_ports *ports; /* the array's */
   double vector;               /* cycles in which the vector unit has a bank, of each cycle */
   wk_accel_channel channels[WK_QUEUE_COUNT];

@@ -152,12 +152,12 @@ static void compute(const wk_sched_work *w) {
                                               .weights_at = x.op->record_bytes});
 }
 
-/* Lanes behind the last channel hold something. */
+/* Lanes behind the last channel hold something, where these pieces are the last. */
 static void fill_lanes(const wk_sched_work *work) {
   wk_accel_op some;
   wk_accel_work w = work_of(work, &some);
   const wk_accel_op *op = w.op;
-  if (!op->leaves_lanes) return;
+  if (!op->leaves_lanes || work->end < op->n_pieces) return;
   wk_accel_spot y = wk_accel_spot_of(w.net, &op->out, &w.out);
   int n = w.net->n;
   int64_t at = y.offset + (op->out.first + op->out.c - 1) / n * y.sb + w.y0 * y.sy;
@@ -261,7 +261,6 @@ static int64_t plane_of(const wk_accel_net *net, const wk_accel_op *op) {
   const wk_accel_tensor *x = &net->tensors.data[op->out.tensor];
   int64_t plane = x->rows * x->row;
   bool is_plane = (op->out.o == 1 || wk_accel_stacks(net, op) > 1) && !op->out.first &&
-                  !op->leaves_lanes &&
                   op->out.offset % plane == 0 && (op->out.sb == plane || op->n_pieces == 1) &&
                   op->out.sx == net->n && (op->out.h == 1 || op->out.sy == x->row);
   return is_plane ? op->out.offset / plane : -1;

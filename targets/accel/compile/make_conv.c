@@ -383,12 +383,13 @@ static bool unflatten(wk_accel_making *k, const wk_accel_operand *x, const int64
 
 /* Rows times a constant matrix [k, n]: a convolution of one tap. What was flattened before is
  * summed where it lies: a window as large as the image. */
-static bool rows_or_flat(wk_accel_making *k, wk_value_id v, wk_accel_op *op, weights *w) {
+static bool rows_or_flat(wk_accel_making *k, wk_value_id v, wk_accel_view_of *view,
+                         wk_accel_op *op, weights *w) {
   const wk_graph *g = k->g;
   wk_accel_operand x;
   const char *why = NULL;
   int64_t out = op->out.c;
-  if (wk_accel_operand_of(k, v, &x) && wk_accel_rows(k, &x, &op->a)) {
+  if (wk_accel_operand_of(k, v, &x) && view(k, &x, &op->a)) {
     *w = (weights){w->value, 0, 1, out, 0, 0};
     return true;
   }
@@ -425,9 +426,9 @@ bool wk_accel_make_matmul(wk_accel_making *k, const wk_expr *epilogue) {
   weights w = {wk_val(k->g, nd->in[1]), 0, 0, 0, 0, 0};
   op.macs = wk_node_model_macs(k->g, nd);
   y = wk_accel_result(k, nd->out[0]);
-  if (!wk_accel_rows(k, &y, &op.out)) return false;
-  if (!rows_or_flat(k, nd->in[0], &op, &w)) return false;
-  return set_residual(k, &op, &r, 3, wk_accel_rows) && add_conv(k, &op, &w, &r, 0);
+  wk_accel_view_of *view = wk_accel_rows_of(k, &y);
+  if (!view(k, &y, &op.out) || !rows_or_flat(k, nd->in[0], view, &op, &w)) return false;
+  return set_residual(k, &op, &r, 3, view) && add_conv(k, &op, &w, &r, 0);
 }
 
 /* ---- transposed convolution ------------------------------------------------------------------ */

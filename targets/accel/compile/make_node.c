@@ -24,9 +24,13 @@ static const struct {
      "constant weights, 2 spatial axes, no groups, dilations or output padding"},
     {WK_OP_MATMUL, NULL, wk_accel_make_matmul, "one constant matrix; of two tensors see "
      "`integer_matmul`"},
-    {WK_OP_INTEGER_MATMUL, NULL, wk_accel_make_integer_matmul, "stacks of the same size"},
-    {WK_OP_MAP, NULL, wk_accel_make_map, "a change of scale, a sum or a product of two tensors"},
-    {WK_OP_REDUCE, NULL, wk_accel_make_reduce, "means of images, over both spatial axes"},
+    {WK_OP_INTEGER_MATMUL, NULL, wk_accel_make_integer_matmul,
+     "stacks of the same size, or that share right matrices"},
+    {WK_OP_MAP, NULL, wk_accel_make_map,
+     "a change of scale; a sum, a product, the greater or the lesser of two tensors"},
+    {WK_OP_REDUCE, NULL, wk_accel_make_reduce,
+     "means and maxima of images, over both spatial axes, and of rows, over the last axis, or the "
+     "last but one"},
     {WK_OP_GATHER, wk_accel_make_table, NULL, "functions of one tensor: tables of 256 entries"},
     {WK_OP_MAX_POOL, wk_accel_make_max_pool, NULL, "1 or 2 spatial axes, no indices"},
     {WK_OP_INTEGER_AVG_POOL, wk_accel_make_avg_pool, NULL, "1 or 2 spatial axes"},
@@ -67,6 +71,7 @@ static bool is_address(wk_op op) {
 
 bool wk_accel_covers(wk_op op, const char **note) {
   wk_op form = wk_integer_form_of(op);
+  if (form == WK_OP_REDUCE_MAX) form = WK_OP_REDUCE;
   *note = "it has no integer form";
   if (form == WK_OP_COUNT) return false;
   *note = "it reads by index";

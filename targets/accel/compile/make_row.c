@@ -4,17 +4,17 @@
 
 #include "compiler/expr/quant.h"
 #include "targets/accel/compile/record.h"
+#include "targets/accel/compile/views.h"
 
 static wk_dtype type_of(const wk_accel_making *k, wk_value_id v) {
   return wk_val(k->g, v)->type.dtype;
 }
 
-/* Rows of the first operand and of the result. */
-static bool rows(wk_accel_making *k, wk_accel_op *op) {
+bool wk_accel_take_rows(wk_accel_making *k, wk_accel_op *op, bool pixels) {
   const wk_node *nd = k->node;
   wk_accel_operand x, y = wk_accel_result(k, nd->out[0]);
-  if (!wk_accel_operand_of(k, nd->in[0], &x) || !wk_accel_rows(k, &x, &op->a) ||
-      !wk_accel_rows(k, &y, &op->out))
+  wk_accel_view_of *view = pixels ? wk_accel_rows_of(k, &y) : wk_accel_rows;
+  if (!wk_accel_operand_of(k, nd->in[0], &x) || !view(k, &x, &op->a) || !view(k, &y, &op->out))
     return false;
   if (op->a.first || op->out.first)
     return wk_accel_refuse(k, "rows that begin within a block");
@@ -26,8 +26,7 @@ static bool rows(wk_accel_making *k, wk_accel_op *op) {
   return true;
 }
 
-/* One piece: whole rows at a time. */
-static void add_rows(wk_accel_making *k, const wk_accel_op *like) {
+void wk_accel_add_rows(wk_accel_making *k, const wk_accel_op *like) {
   wk_accel_op *op = wk_accel_add(k, like);
   wk_accel_piece *p = wk_arena_alloc(k->net->arena, sizeof *p);
   *p = (wk_accel_piece){0, k->net->n, k->net->n};
@@ -45,7 +44,7 @@ bool wk_accel_make_softmax(wk_accel_making *k) {
   if (a->axis != x->rank - 1)
     return wk_accel_refuse(k, "a softmax along another than the last axis");
   if (k->net->machine->tables < 3) return wk_accel_refuse(k, "the machine has too few tables");
-  if (!rows(k, &op)) return false;
+  if (!wk_accel_take_rows(k, &op, true)) return false;
   op.fn = WK_CHOICE_ROW_softmax;
   op.tables = 3;
   op.record_bytes = wk_accel_record_bytes(k->net->n, 1);
@@ -53,12 +52,12 @@ bool wk_accel_make_softmax(wk_accel_making *k) {
   uint8_t *at = wk_arena_alloc(k->net->arena, (size_t)op.const_bytes);
   wk_accel_put_range(at, a->zero, a->lo, a->hi);
   wk_accel_put_entry(at, 0, a->mult, 0, a->shift);
-  wk_softmax_table(a->scale, table);
+  wk_softmax_table(a->scale, a->far, table);
   for (int t = 0; t < 3; t++)
     for (int q = 0; q < WK_TABLE_BYTES; q++)
       at[op.record_bytes + t * WK_TABLE_BYTES + q] = (uint8_t)((uint32_t)table[q] >> 8 * t);
   op.consts = at;
-  add_rows(k, &op);
+  wk_accel_add_rows(k, &op);
   return true;
 }
 
@@ -75,7 +74,7 @@ bool wk_accel_make_norm(wk_accel_making *k) {
   if (a->axis != x->rank - 1) return wk_accel_refuse(k, "a normalisation over several axes");
   if (!wk_is_const(k->g, nd->in[1]) || !wk_is_const(k->g, nd->in[2]))
     return wk_accel_refuse(k, "gain and bias are no constants");
-  if (!rows(k, &op)) return false;
+  if (!wk_accel_take_rows(k, &op, true)) return false;
   int64_t n = op.a.c;
   op.fn = a->centred ? WK_CHOICE_ROW_layernorm : WK_CHOICE_ROW_rmsnorm;
   op.record_bytes = op.const_bytes = wk_accel_record_bytes(k->net->n, n);
@@ -89,7 +88,7 @@ bool wk_accel_make_norm(wk_accel_making *k) {
     wk_accel_put32(at + WK_RECORD_BYTES + i * WK_ENTRY_BYTES + 4, parameter(k, nd->in[1], i));
   }
   op.consts = at;
-  add_rows(k, &op);
+  wk_accel_add_rows(k, &op);
   return true;
 }
 
@@ -109,11 +108,31 @@ static bool right_matrix(wk_accel_making *k, wk_accel_op *op) {
   }
   if (!wk_accel_rows(k, &x, &op->b)) return false;
   if (op->b.first) return wk_accel_refuse(k, "a matrix that begins within a block");
-  if (op->b.o != op->out.o) {
-    if (op->b.o != 1) return wk_accel_refuse(k, "a stack of matrices that is broadcast");
-    op->b.o = op->out.o, op->b.so = 0;
-  }
+  int64_t each = op->out.o / op->b.o;
+  for (int i = x.rank - 2; i-- > 0 && each > 1; each /= wk_val(k->g, k->node->out[0])->type.dims[i])
+    if (x.dims[i] != 1) return wk_accel_refuse(k, "a stack of matrices that is broadcast");
   return true;
+}
+
+/* Results [o, o + count), of which all have matrix o / count. */
+static wk_accel_op with_matrix(const wk_accel_op *op, int64_t o, int64_t count) {
+  wk_accel_op y = *op;
+  y.b.offset += o / count * op->b.so;
+  y.b.o = 1;
+  y = wk_accel_some_stacks(&y, o, o + count);
+  y.b.o = count, y.b.so = 0;
+  return y;
+}
+
+static void add_product(wk_accel_making *k, const wk_accel_op *op) {
+  int n = k->net->n;
+  wk_accel_op *made = wk_accel_add(k, op);
+  wk_accel_cut_pieces(k, made, NULL);
+  if (made->n_pieces && made->out.c % n) { /* columns that the matrix lacks are not read */
+    wk_accel_piece *last = (wk_accel_piece *)(uintptr_t)&made->pieces[made->n_pieces - 1];
+    last->width = last->n;
+    made->leaves_lanes = true;
+  }
 }
 
 bool wk_accel_make_integer_matmul(wk_accel_making *k, const wk_expr *epilogue) {
@@ -124,7 +143,7 @@ bool wk_accel_make_integer_matmul(wk_accel_making *k, const wk_expr *epilogue) {
   int n = k->net->n;
   if (!wk_accel_is_result_fine(k)) return false;
   if (!wk_accel_requant_of(k, epilogue, 2, 0, WK_NONE, &r)) return false;
-  if (!rows(k, &op) || !right_matrix(k, &op)) return false;
+  if (!wk_accel_take_rows(k, &op, false) || !right_matrix(k, &op)) return false;
   if (op.a.o != op.out.o) return wk_accel_refuse(k, "a stack of matrices that is broadcast");
   op.a_zero = (uint8_t)a->a_zero, op.b_zero = (uint8_t)a->b_zero;
   op.b_u8 = type_of(k, nd->in[1]) == WK_U8;
@@ -134,12 +153,11 @@ bool wk_accel_make_integer_matmul(wk_accel_making *k, const wk_expr *epilogue) {
   uint8_t *at = wk_arena_alloc(k->net->arena, (size_t)op.record_bytes);
   wk_accel_record_sums(&r, 0, n, n, NULL, at);
   op.consts = at;
-  wk_accel_op *made = wk_accel_add(k, &op);
-  wk_accel_cut_pieces(k, made, NULL);
-  if (made->n_pieces && made->out.c % n) { /* columns that the matrix lacks are not read */
-    wk_accel_piece *last = (wk_accel_piece *)(uintptr_t)&made->pieces[made->n_pieces - 1];
-    last->width = last->n;
-    made->leaves_lanes = true;
+  int64_t each = op.out.o / op.b.o;
+  if (each == 1) add_product(k, &op);
+  for (int64_t o = 0; each > 1 && o < op.out.o; o += each) {
+    wk_accel_op part = with_matrix(&op, o, each);
+    add_product(k, &part);
   }
   return true;
 }

@@ -115,16 +115,52 @@ static bool map_axes(wk_accel_making *k, wk_accel_op *op, const wk_accel_operand
   return true;
 }
 
-/* As images or rows where all operands are, else axis by axis. */
+/* Index i of the outermost axis, or of the one that is read again and again; one axis less. */
+static wk_accel_operand without_first(const wk_accel_operand *x, int64_t i) {
+  wk_accel_operand y = *x;
+  if (x->dims[0] > 1) y.offset += i * x->strides[0];
+  y.rank--;
+  y.lane--;
+  memmove(y.dims, x->dims + 1, (size_t)y.rank * sizeof *y.dims);
+  memmove(y.strides, x->strides + 1, (size_t)y.rank * sizeof *y.strides);
+  return y;
+}
+
+/* Matrices of a stack that is too large to be gone through as a whole, which all lie in rows. */
+static bool is_large_stack(const wk_accel_making *k, const wk_accel_operand *y,
+                           const wk_accel_operand *const x[2]) {
+  int64_t bytes = k->net->tensors.data[y->tensor].bytes;
+  bool are_rows = y->rank > 3 && y->lane == y->rank - 1;
+  for (int j = 0; j < 2 && x[j]; j++) are_rows = are_rows && x[j]->lane == x[j]->rank - 1;
+  return are_rows && bytes > k->net->machine->scratchpad / 4;
+}
+
+static bool map_all(wk_accel_making *k, wk_accel_op *op, const wk_accel_operand *y,
+                    const wk_accel_operand *const x[2]);
+
+static bool map_stacks(wk_accel_making *k, wk_accel_op *op, const wk_accel_operand *y,
+                       const wk_accel_operand *const x[2]) {
+  for (int64_t i = 0; i < y->dims[0]; i++) {
+    wk_accel_operand part[3] = {without_first(y, i), without_first(x[0], i)};
+    if (x[1]) part[2] = without_first(x[1], i);
+    if (!map_all(k, op, &part[0],
+                 (const wk_accel_operand *const[]){&part[1], x[1] ? &part[2] : NULL}))
+      return false;
+  }
+  return true;
+}
+
+/* As images or rows where all operands are, else stack by stack, or axis by axis. */
 static bool map_all(wk_accel_making *k, wk_accel_op *op, const wk_accel_operand *y,
                     const wk_accel_operand *const x[2]) {
-  bool is_line = wk_accel_lies_as_line(k->g, k->node->out[0]);
-  if (wk_accel_any(k, y, is_line, &op->out) && wk_accel_any(k, x[0], is_line, &op->a) &&
-      broadcast(&op->a, &op->out) &&
-      (!x[1] || (wk_accel_any(k, x[1], is_line, &op->b) && broadcast(&op->b, &op->out))))
+  const wk_accel_operand *const all[] = {y, x[0], x[1]};
+  wk_accel_view_of *view =
+      wk_accel_view_for(all, x[1] ? 3 : 2, wk_accel_lies_as_line(k->g, k->node->out[0]));
+  if (view(k, y, &op->out) && view(k, x[0], &op->a) && broadcast(&op->a, &op->out) &&
+      (!x[1] || (view(k, x[1], &op->b) && broadcast(&op->b, &op->out))))
     return add_map(k, op);
   if (y->lane < 0) return wk_accel_refuse(k, "a result that does not lie in blocks");
-  return map_axes(k, op, y, x);
+  return is_large_stack(k, y, x) ? map_stacks(k, op, y, x) : map_axes(k, op, y, x);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -177,7 +213,6 @@ static bool make_unary(wk_accel_making *k, const wk_expr *body, uint32_t input) 
 
 typedef struct {
   int fn, a, b; /* inputs of the node */
-  bool has_record;
   wk_requant q;
 } binary;
 
@@ -215,11 +250,24 @@ static bool product_of(wk_accel_making *k, binary *x) {
   return true;
 }
 
+/* The greater or the lesser of two numbers of one type. */
+static bool extreme_of(const wk_expr *body, binary *x) {
+  const wk_expr_node *e = &body->nodes[body->results[0]];
+  if (body->n != 3 || (e->op != WK_EX_MIN && e->op != WK_EX_MAX)) return false;
+  const wk_expr_node *a = &body->nodes[e->arg[0]], *b = &body->nodes[e->arg[1]];
+  if (a->op != WK_EX_INPUT || b->op != WK_EX_INPUT) return false;
+  int64_t least = e->dtype == WK_I8 ? INT8_MIN : 0;
+  *x = (binary){.fn = e->op == WK_EX_MIN ? WK_CHOICE_MAP_min : WK_CHOICE_MAP_max,
+                .a = (int)a->imm.i, .b = (int)b->imm.i};
+  x->q.y2.lo = least, x->q.y2.hi = least + UINT8_MAX;
+  return true;
+}
+
 /* Of two tensors of 8 bits: neither is a sum. */
 static bool binary_of(wk_accel_making *k, const wk_expr *body, binary *x) {
+  if (extreme_of(body, x)) return true;
   if (!wk_requant_of(body, &x->q))
     return wk_accel_refuse(k, "an elementwise function that the vector unit does not have");
-  x->has_record = true;
   return x->q.kind == WK_REQUANT_VALUE ? sum_of(k, x) : product_of(k, x);
 }
 
@@ -273,23 +321,12 @@ bool wk_accel_make_map(wk_accel_making *k, const wk_expr *body) {
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* Index i of the outermost axis; its elements, one axis less. */
-static wk_accel_operand without_first(const wk_accel_operand *x, int64_t i) {
-  wk_accel_operand y = *x;
-  y.offset += i * x->strides[0];
-  y.rank--;
-  y.lane--;
-  memmove(y.dims, x->dims + 1, (size_t)y.rank * sizeof *y.dims);
-  memmove(y.strides, x->strides + 1, (size_t)y.rank * sizeof *y.strides);
-  return y;
-}
-
 bool wk_accel_make_move(wk_accel_making *k, const wk_accel_operand *from,
                         const wk_accel_operand *to) {
-  wk_accel_view view;
+  wk_accel_view v;
+  wk_accel_view_of *view = wk_accel_view_for((const wk_accel_operand *[]){to, from}, 2, false);
   if (from->lane == to->lane && from->rank > 3 && from->lane > 1 &&
-      (!wk_accel_any(k, from, false, &view) ||
-       !wk_accel_any(k, to, false, &view))) { /* stacks that lie apart */
+      (!view(k, from, &v) || !view(k, to, &v))) { /* stacks that lie apart */
     for (int64_t i = 0; i < from->dims[0]; i++) {
       wk_accel_operand x = without_first(from, i), y = without_first(to, i);
       if (!wk_accel_make_move(k, &x, &y)) return false;
@@ -383,11 +420,6 @@ static bool count_taps(wk_accel_making *k, const wk_attr_integer_avg_pool *a, co
 
 enum { MOST_MEANS = 4096 }; /* bytes of a record with a factor for each count of taps */
 
-static void put_mean(uint8_t *record, int64_t za, int64_t zero, int64_t lo, int64_t hi) {
-  wk_accel_put_range(record, zero, lo, hi);
-  wk_accel_put16(record + 18, za);
-}
-
 bool wk_accel_make_avg_pool(wk_accel_making *k) {
   const wk_attr_integer_avg_pool *a = WK_ATTR(k->node, integer_avg_pool);
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_POOL);
@@ -404,7 +436,7 @@ bool wk_accel_make_avg_pool(wk_accel_making *k) {
   if (op.record_bytes > MOST_MEANS)
     return wk_accel_refuse(k, "a mean of %lld taps", (long long)taps);
   uint8_t *record = wk_arena_alloc(k->net->arena, (size_t)op.record_bytes);
-  put_mean(record, a->x_zero, a->zero, a->lo, a->hi);
+  wk_accel_put_mean(record, a->x_zero, a->zero, a->lo, a->hi);
   for (int64_t i = 0; i < entries; i++) {
     wk_rescale r;
     if (!wk_rescale_of(a->factor / (double)(is_mean ? taps : i + 1), &r))
@@ -413,61 +445,4 @@ bool wk_accel_make_avg_pool(wk_accel_making *k) {
   }
   op.consts = record;
   return add_pool(k, &op);
-}
-
-/* Pixels of an image as a window that the vector unit has: its rows, or others of as many. */
-static bool window_of_taps(int64_t taps, const wk_type *x, wk_accel_op *op) {
-  op->ky = x->dims[2], op->kx = x->dims[3];
-  if (op->ky <= WK_MAX(POOL, ky) && op->kx <= WK_MAX(POOL, kx)) return true;
-  for (op->kx = WK_MAX(POOL, kx); taps % op->kx; op->kx--) continue;
-  op->ky = taps / op->kx;
-  return op->ky <= WK_MAX(POOL, ky);
-}
-
-/* Rows one after the other are rows of any length. */
-static bool reshape_image(wk_accel_making *k, wk_accel_op *op) {
-  if (op->a.h == op->ky && op->a.w == op->kx) return true;
-  if (op->a.sy != op->a.w * op->a.sx) return wk_accel_refuse(k, "rows that lie apart");
-  op->a.h = op->ky, op->a.w = op->kx;
-  op->a.sy = op->kx * op->a.sx;
-  return true;
-}
-
-/* The mean of whole images, as a fold. */
-bool wk_accel_make_reduce(wk_accel_making *k, const wk_expr *post) {
-  const wk_attr_reduce *a = WK_ATTR(k->node, reduce);
-  const wk_type *x = &wk_val(k->g, k->node->in[0])->type;
-  wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_POOL);
-  wk_accel_operand from, y;
-  wk_requant q;
-  if (!wk_accel_is_8_bit(x->dtype) || strcmp(a->kind, "sum") || x->rank != 4 || a->axes.n != 2 ||
-      a->axes.v[0] != 2 || a->axes.v[1] != 3 || k->node->n_in != 1 || !a->pre ||
-      a->pre->n != 2 || a->pre->nodes[1].op != WK_EX_CAST)
-    return wk_accel_refuse(k, "a fold that is no mean of images");
-  if (!post || !wk_requant_of(post, &q) || q.kind != WK_REQUANT_SUM || q.has_second ||
-      q.n_terms || q.mult.input != WK_REQUANT_NONE || q.shift.input != WK_REQUANT_NONE)
-    return wk_accel_refuse(k, "the result of the fold is no requantised sum of 8 bits");
-  int64_t taps = x->dims[2] * x->dims[3], za = -q.bias / taps;
-  int64_t least = x->dtype == WK_I8 ? INT8_MIN : 0;
-  if (q.bias % taps || za < least || za > least + UINT8_MAX || !window_of_taps(taps, x, &op) ||
-      q.mult.value > WK_MULT_MAX || q.shift.value < 1 || q.shift.value > WK_SHIFT_MAX)
-    return wk_accel_refuse(k, "a fold that is no mean of small images");
-  op.fn = WK_CHOICE_POOL_mean;
-  op.one_const = true;
-  op.record_bytes = op.const_bytes = wk_accel_record_bytes(k->net->n, 1);
-  uint8_t *record = wk_arena_alloc(k->net->arena, (size_t)op.record_bytes);
-  put_mean(record, za, q.y.zero, q.y.lo, q.y.hi);
-  wk_accel_put_entry(record, 0, 0, q.mult.value, q.shift.value);
-  op.consts = record;
-  y = wk_accel_result(k, k->node->out[0]);
-  if (!wk_accel_operand_of(k, k->node->in[0], &from) || !wk_accel_image(k, &from, &op.a) ||
-      !reshape_image(k, &op) || !wk_accel_any(k, &y, false, &op.out))
-    return false;
-  if (y.rank == 2) {
-    op.out.o = op.out.h, op.out.so = op.out.sy;
-    op.out.h = 1;
-  }
-  op.a_u8 = x->dtype == WK_U8;
-  wk_accel_cut_pieces(k, wk_accel_add(k, &op), &op.a);
-  return true;
 }

@@ -20,6 +20,7 @@ static void set_defaults(wk_accel_net *net) {
 void wk_accel_net_free(wk_accel_net *net) {
   wk_vec_free(&net->tensors);
   wk_vec_free(&net->ops);
+  wk_vec_free(&net->whole);
   wk_vec_free(&net->layers);
   wk_vec_free(&net->names);
   wk_vec_free(&net->left);
@@ -49,8 +50,6 @@ static int add_tensor(wk_accel_net *net, const char *name, int64_t planes, int64
 
 /* ---- where values lie ------------------------------------------------------------------------ */
 
-static bool is_movement(const wk_node *n) { return wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT; }
-
 /* Rows of the tensor that a fresh operand covers: those along its last axis but one, or, of a line
  * of pixels, along the last one. */
 static void set_rows(wk_accel_tensor *t, int n, const wk_type *x, int lane, bool is_line) {
@@ -60,33 +59,41 @@ static void set_rows(wk_accel_tensor *t, int n, const wk_type *x, int lane, bool
   t->planes = t->bytes / (t->rows * t->row);
 }
 
-static wk_accel_operand fresh(wk_accel_making *k, wk_value_id v, int lane) {
-  const wk_type *t = &wk_val(k->g, v)->type;
-  int64_t bytes;
-  int tensor = add_tensor(k->net, wk_val(k->g, v)->name, 1, 1, 1);
-  wk_accel_operand y = wk_operand_new(k->net->n, tensor, t, lane, &bytes);
-  k->net->tensors.data[tensor].bytes = bytes;
-  set_rows(&k->net->tensors.data[tensor], k->net->n, t, lane,
-           lane == 1 && wk_accel_lies_as_line(k->g, v));
+/* [n,h,w,c] as the image [n,c,h,w] that it lies as. */
+static wk_accel_operand fresh_image(wk_accel_making *k, const wk_type *t, int tensor) {
+  const int64_t dims[4] = {t->dims[0], t->dims[3], t->dims[1], t->dims[2]};
+  const wk_type image = wk_type_make(t->dtype, 4, dims);
+  wk_accel_tensor *x = &k->net->tensors.data[tensor];
+  wk_accel_operand y = wk_operand_new(k->net->n, tensor, &image, 1, &x->bytes);
+  set_rows(x, k->net->n, &image, 1, false);
+  wk_operand_transpose(&y, (const int64_t[]){0, 2, 3, 1}, &y);
   return y;
 }
 
-static int default_lane(const wk_type *t) { return t->rank == 4 ? 1 : t->rank - 1; }
+static wk_accel_operand fresh(wk_accel_making *k, wk_value_id v, wk_accel_lanes lanes) {
+  const wk_type *t = &wk_val(k->g, v)->type;
+  int tensor = add_tensor(k->net, wk_val(k->g, v)->name, 1, 1, 1);
+  if (lanes.is_image) return fresh_image(k, t, tensor);
+  int64_t bytes;
+  wk_accel_operand y = wk_operand_new(k->net->n, tensor, t, lanes.axis, &bytes);
+  k->net->tensors.data[tensor].bytes = bytes;
+  set_rows(&k->net->tensors.data[tensor], k->net->n, t, lanes.axis,
+           lanes.axis == 1 && wk_accel_lies_as_line(k->g, v));
+  return y;
+}
 
 static bool moved(wk_accel_making *k, const wk_node *n, uint32_t result, wk_accel_operand *y);
 
 /* What is moved is made of bytes: by an operator for which there are commands, maybe. */
 static bool comes_from_near(const wk_accel_making *k, wk_node_id node) {
   const wk_node *n = wk_nod(k->g, node);
-  while (is_movement(n)) {
+  while (wk_accel_is_movement(n)) {
     const wk_value *x = wk_val(k->g, n->in[0]);
     if (x->kind != WK_VALUE_NODE) return false;
     n = wk_nod(k->g, x->node);
   }
   return n->n_in && wk_accel_is_8_bit(wk_val(k->g, n->in[0])->type.dtype);
 }
-static int lane_axis(const wk_accel_making *k, wk_value_id v);
-static int lane_of_input(const wk_graph *g, wk_value_id v);
 
 /* In a trial every value that movement does not explain has a tensor of its own. */
 static bool known(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
@@ -96,17 +103,18 @@ static bool known(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
     return wk_accel_refuse(k, "a tensor of rank %d", x->type.rank);
   for (int i = 0; i < x->type.rank; i++)
     if (!x->type.dims[i]) return wk_accel_refuse(k, "a tensor without elements");
-  if (x->kind == WK_VALUE_NODE && is_movement(wk_nod(k->g, x->node)) &&
+  if (x->kind == WK_VALUE_NODE && wk_accel_is_movement(wk_nod(k->g, x->node)) &&
       wk_nod(k->g, x->node)->op != WK_OP_CONCAT &&
       !(k->is_trial && wk_nod(k->g, x->node)->op == WK_OP_PAD)) {
     if (moved(k, wk_nod(k->g, x->node), x->index, out)) return true;
     if (!k->is_trial || comes_from_near(k, x->node)) return false;
     k->reason = NULL; /* whoever has the movement hands over what it makes */
-    return *out = fresh(k, v, lane_of_input(k->g, v)), true;
+    return *out = fresh(k, v, (wk_accel_lanes){wk_accel_lane_of_input(k, v), false}), true;
   }
   if (!k->is_trial && x->kind != WK_VALUE_CONSTANT)
     return wk_accel_refuse(k, "'%s' is not computed yet", x->name);
-  *out = fresh(k, v, k->is_trial ? lane_axis(k, v) : default_lane(&x->type));
+  const wk_accel_lanes plain = {wk_accel_default_lane(&x->type), false};
+  *out = fresh(k, v, k->is_trial ? wk_accel_lanes_of(k, v) : plain);
   return true;
 }
 
@@ -145,13 +153,34 @@ static bool align(wk_accel_making *k, const wk_node *n, wk_accel_operand *x) {
   if (k->is_trial || !from.first) return false;
   const wk_node *node = k->node; /* which may be in the making */
   uint32_t layer = k->layer;
-  *x = fresh(k, n->in[0], from.lane);
+  *x = fresh(k, n->in[0], wk_accel_lanes_like(&from));
   add_layer(k, n);
   bool fine = wk_accel_make_move(k, &from, x);
   k->node = node, k->layer = layer;
   if (!fine) return false;
   k->at[n->in[0]] = *x;
   return true;
+}
+
+/* Rows of channels in other groups, as windows of an image are: copied to where they lie so. */
+static bool regroup(wk_accel_making *k, const wk_node *n, const wk_accel_operand *x,
+                    wk_accel_operand *y) {
+  const wk_type *t = &wk_val(k->g, n->out[0])->type;
+  const wk_node *node = k->node;
+  uint32_t layer = k->layer;
+  wk_accel_operand from = *x, to;
+  int last = t->rank - 1;
+  if (from.lane != from.rank - 1 || t->dims[last] != from.dims[from.lane]) return false;
+  *y = fresh(k, n->out[0], (wk_accel_lanes){last, t->rank == 4 && t->dims[1] > 1});
+  if (!wk_operand_reshape(k->net->n, y, from.rank, from.dims, &to) || to.lane != from.lane)
+    return false;
+  if (k->is_trial && node != n) return true; /* whoever has it makes it */
+  k->is_copied = true;
+  if (!k->is_trial) add_layer(k, n);
+  bool fine = wk_accel_make_move(k, &from, &to);
+  k->node = node, k->layer = layer;
+  if (fine && k->at) k->at[n->out[0]] = *y;
+  return fine;
 }
 
 static bool refuse_movement(wk_accel_making *k, const wk_node *n, const char *why) {
@@ -167,6 +196,7 @@ static bool moved(wk_accel_making *k, const wk_node *n, uint32_t result, wk_acce
     case WK_OP_RESHAPE:
       return wk_operand_reshape(k->net->n, &x, t->rank, t->dims, y) ||
              (align(k, n, &x) && wk_operand_reshape(k->net->n, &x, t->rank, t->dims, y)) ||
+             regroup(k, n, &x, y) ||
              refuse_movement(k, n, "a reshape that takes blocks of channels apart");
     case WK_OP_TRANSPOSE:
       wk_operand_transpose(&x, WK_ATTR(n, transpose)->perm.v, y);
@@ -195,7 +225,7 @@ bool wk_accel_constant(wk_accel_making *k, wk_value_id v, int lane, wk_accel_ope
   const wk_value *x = wk_val(k->g, v);
   int n = k->net->n;
   if (x->type.rank < 1 || lane < 0) return wk_accel_refuse(k, "a constant without channels");
-  *out = fresh(k, v, lane);
+  *out = fresh(k, v, (wk_accel_lanes){lane, false});
   wk_accel_tensor *t = &k->net->tensors.data[out->tensor];
   t->segment = WK_SEGMENT_CONST;
   if (k->is_trial) return true;
@@ -216,13 +246,13 @@ bool wk_accel_operand_of(wk_accel_making *k, wk_value_id v, wk_accel_operand *ou
   if (!wk_accel_is_8_bit(wk_val(k->g, v)->type.dtype))
     return wk_accel_refuse(k, "an operand is %s", wk_dtype_name(wk_val(k->g, v)->type.dtype));
   if (wk_is_const(k->g, v))
-    return wk_accel_constant(k, v, default_lane(&wk_val(k->g, v)->type), out);
+    return wk_accel_constant(k, v, wk_accel_default_lane(&wk_val(k->g, v)->type), out);
   return known(k, v, out);
 }
 
 wk_accel_operand wk_accel_result(wk_accel_making *k, wk_value_id v) {
   if (k->at && k->at[v].tensor >= 0) return k->at[v];
-  wk_accel_operand y = fresh(k, v, lane_axis(k, v));
+  wk_accel_operand y = fresh(k, v, wk_accel_lanes_of(k, v));
   if (k->at) k->at[v] = y;
   return y;
 }
@@ -233,71 +263,12 @@ bool wk_accel_is_result_fine(wk_accel_making *k) {
          wk_accel_refuse(k, "the result is %s", wk_dtype_name(t));
 }
 
-/* ---- which axis has the lanes ---------------------------------------------------------------- */
-
-static wk_value_id largest_operand(const wk_graph *g, const wk_node *n) {
-  wk_value_id best = WK_NONE;
-  const wk_type *y = &wk_val(g, n->out[0])->type;
-  for (uint32_t i = 0; i < n->n_in; i++) {
-    const wk_value *x = wk_val(g, n->in[i]);
-    if (x->kind != WK_VALUE_CONSTANT && wk_shape_equal(&x->type, y)) return n->in[i];
-    if (x->kind != WK_VALUE_CONSTANT && x->type.rank == y->rank) best = n->in[i];
-  }
-  return best;
-}
-
-/* A trial within what is being made: where movement puts the lanes of its operand. */
-static int lane_of_movement(const wk_accel_making *made, wk_value_id v) {
-  wk_accel_net net;
-  wk_arena *a = wk_arena_new();
-  wk_accel_net_init(&net, made->net->machine, a);
-  wk_accel_making k = {.net = &net, .g = made->g, .at = made->at, .is_trial = true};
-  wk_accel_operand x;
-  int lane = known(&k, v, &x) ? x.lane : -1;
-  wk_accel_net_free(&net);
-  wk_arena_free(a);
-  return lane >= 0 ? lane : default_lane(&wk_val(made->g, v)->type);
-}
-
-static int lane_of_input(const wk_graph *g, wk_value_id v) {
-  return wk_accel_is_read_as_line(g, v) ? 1 : default_lane(&wk_val(g, v)->type);
-}
-
-static int lane_axis(const wk_accel_making *k, wk_value_id v) {
-  const wk_graph *g = k->g;
-  for (int depth = 0; depth < 100; depth++) {
-    const wk_value *x = wk_val(g, v);
-    if (k->at && k->at[v].tensor >= 0 && k->at[v].lane >= 0) return k->at[v].lane;
-    if (x->kind != WK_VALUE_NODE) return lane_of_input(g, v);
-    const wk_node *n = wk_nod(g, x->node);
-    if (wk_accel_is_windowed(n->op)) return 1;
-    switch (n->op) {
-      case WK_OP_MATMUL:
-      case WK_OP_INTEGER_MATMUL:
-      case WK_OP_INTEGER_NORM: return x->type.rank - 1;
-      case WK_OP_INTEGER_SOFTMAX: return (int)WK_ATTR(n, integer_softmax)->axis;
-      case WK_OP_MAP: v = largest_operand(g, n); break;
-      case WK_OP_GATHER: v = n->in[1]; break;
-      case WK_OP_PAD:
-      case WK_OP_CONCAT: v = n->in[0]; break;
-      default:
-        if (is_movement(n)) return lane_of_movement(k, v);
-        return default_lane(&x->type);
-    }
-    if (v == WK_NONE || wk_val(g, v)->type.rank != x->type.rank) return default_lane(&x->type);
-  }
-  return default_lane(&wk_val(g, v)->type);
-}
+/* ---- dense images ---------------------------------------------------------------------------- */
 
 int wk_accel_dense_lanes(int64_t channels) {
   int lanes = 1;
   while (lanes < channels) lanes *= 2;
   return lanes;
-}
-
-int wk_accel_lane_axis(const wk_machine *m, const wk_graph *g, wk_value_id v) {
-  wk_accel_net net = {.machine = m};
-  return lane_axis(&(wk_accel_making){.net = &net, .g = g}, v);
 }
 
 bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id v) {
@@ -342,31 +313,6 @@ bool wk_accel_line(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view 
 
 bool wk_accel_image(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out) {
   return image_of(k, x, x->rank == 3, out);
-}
-
-bool wk_accel_rows(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out) {
-  int last = x->rank - 1;
-  if (x->lane != last) return wk_accel_refuse(k, "rows that do not lie in blocks of elements");
-  *out = (wk_accel_view){.tensor = x->tensor, .offset = x->offset, .o = 1, .c = x->dims[last],
-                         .h = 1, .w = 1, .sb = x->strides[last], .sx = k->net->n,
-                         .sy = k->net->n, .first = x->first};
-  if (last > 0) out->h = x->dims[last - 1], out->sy = x->strides[last - 1];
-  if (out->h == 1) out->sy = k->net->n;
-  for (int i = last - 1; i-- > 0;) {
-    if (x->dims[i] == 1) continue;
-    if (out->o == 1) out->so = x->strides[i];
-    else if (x->strides[i] != out->so * out->o)
-      return wk_accel_refuse(k, "a stack of matrices that lies apart");
-    out->o *= x->dims[i];
-  }
-  return true;
-}
-
-bool wk_accel_any(wk_accel_making *k, const wk_accel_operand *x, bool is_line,
-                  wk_accel_view *out) {
-  return x->lane == x->rank - 1 ? wk_accel_rows(k, x, out)
-         : is_line              ? wk_accel_line(k, x, out)
-                                : wk_accel_image(k, x, out);
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */
@@ -448,7 +394,7 @@ static bool is_flattened_for_products(wk_accel_making *k) {
 
 /* What is moved may have to leave the part: then it is copied. */
 static bool try_copy(wk_accel_making *k, wk_value_id v, const wk_accel_operand *x) {
-  wk_accel_operand y = fresh(k, v, x->lane);
+  wk_accel_operand y = fresh(k, v, wk_accel_lanes_like(x));
   bool is_there = !x->offset && !x->first;
   for (int i = 0; i < y.rank; i++)
     is_there = is_there && (y.dims[i] == 1 || x->strides[i] == y.strides[i]);
@@ -478,9 +424,10 @@ static const char *try_node(const wk_machine *m, const wk_graph *g, const wk_nod
   wk_accel_net_init(&net, m, a);
   wk_accel_making k = {.net = &net, .g = g, .is_first = is_first, .is_trial = true, .node = n};
   bool fine = n->n_out && n->out[0] != WK_NONE &&
-              (is_movement(n) ? try_movement(&k) : wk_accel_make_node(&k, e));
+              (wk_accel_is_movement(n) ? try_movement(&k) : wk_accel_make_node(&k, e));
   if (fine) learn(&net);
-  fine = fine && wk_accel_fit(&k);
+  bool is_address = wk_accel_is_movement(n) && n->op != WK_OP_CONCAT && !k.is_copied;
+  fine = fine && (is_address || wk_accel_fit(&k)); /* a copy is only made where a part ends */
   wk_accel_net_free(&net);
   return fine ? NULL : k.reason ? k.reason : "no reason given";
 }
@@ -510,7 +457,7 @@ static void add_layer(wk_accel_making *k, const wk_node *n) {
 static bool is_computed(const wk_graph *g, wk_value_id v) {
   const wk_value *x = wk_val(g, v);
   return x->kind == WK_VALUE_NODE &&
-         (!is_movement(wk_nod(g, x->node)) || wk_nod(g, x->node)->op == WK_OP_CONCAT);
+         (!wk_accel_is_movement(wk_nod(g, x->node)) || wk_nod(g, x->node)->op == WK_OP_CONCAT);
 }
 
 /* Where it is, is known at the end. */
@@ -531,7 +478,7 @@ static void place_concat(wk_accel_making *k, const wk_node *n) {
     wk_value_id v = n->in[i];
     int64_t size = wk_val(k->g, v)->type.dims[axis];
     if (is_computed(k->g, v) && k->at[v].tensor < 0 && (axis < y.rank - 1 || axis == y.lane) &&
-        lane_axis(k, v) == y.lane && slice_one(k, &y, axis, at, size, &part) &&
+        wk_accel_lanes_of(k, v).axis == y.lane && slice_one(k, &y, axis, at, size, &part) &&
         !part.first)
       k->at[v] = part;
     at += size;
@@ -595,7 +542,7 @@ static bool make_nodes(wk_accel_making *k) {
   for (size_t i = 0; i < g->nodes.n; i++) {
     const wk_node *n = &g->nodes.data[i];
     bool is_concat = n->op == WK_OP_CONCAT;
-    if (n->dead || (is_movement(n) && !is_concat)) continue;
+    if (n->dead || (wk_accel_is_movement(n) && !is_concat)) continue;
     add_layer(k, n);
     const wk_expr *e = wk_op_epilogue(n->op, n->attrs);
     if (is_concat ? !make_concat(k) : !wk_accel_make_node(k, e)) return false;
@@ -682,6 +629,7 @@ bool wk_accel_net_make(const wk_graph *g, wk_accel_net *net, wk_accel_refused *w
   if (fine) {
     learn(net);
     clear_lanes(net);
+    for (size_t i = 0; i < net->ops.n; i++) wk_vec_push(&net->whole, net->ops.data[i]);
     fine = wk_accel_fit(&k);
   }
   if (fine) add_constants(net);

@@ -81,6 +81,13 @@ typedef struct {
   int64_t macs;      /* of the model */
 } wk_accel_op;
 
+static inline bool wk_accel_is_movement(const wk_node *n) {
+  return wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT;
+}
+static inline int wk_accel_default_lane(const wk_type *t) {
+  return t->rank == 4 ? 1 : t->rank - 1;
+}
+
 /* The array computes it, not the vector unit. */
 static inline bool wk_accel_is_sum(const wk_accel_op *op) {
   return op->kind == WK_ACCEL_CONV || op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_MM;
@@ -104,6 +111,7 @@ typedef struct {
   wk_arena *arena;
   WK_VEC(wk_accel_tensor) tensors;
   WK_VEC(wk_accel_op) ops; /* in an order in which they can be computed */
+  WK_VEC(wk_accel_op) whole; /* those before they were cut to fit; const_tensor: not known */
   WK_VEC(wk_accel_layer) layers;
   WK_VEC(const char *) names; /* of the layers */
   WK_VEC(wk_accel_left) left; /* by layers */
@@ -121,12 +129,19 @@ typedef struct {
   const wk_graph *g;
   wk_accel_operand *at; /* of each value; tensor -1: not known yet */
   bool is_first;        /* a trial of what was there before fusion: its result is of 8 bits */
+  bool is_copied;       /* a trial of movement that is no address */
   bool is_trial;        /* constants are not made; operands are made up where they come from */
   const char *reason;   /* why a node could not be made; static or in the net's arena */
   const wk_node *refused; /* which one: that in hand, or movement on the way to it */
   uint32_t layer;       /* of the node in hand */
   const wk_node *node;
 } wk_accel_making;
+
+/* The axis that is cut into blocks; [n,h,w,c] lies as the image [n,c,h,w] does. */
+typedef struct {
+  int axis;
+  bool is_image;
+} wk_accel_lanes;
 
 /* What of a part cannot be. */
 typedef struct {
@@ -140,7 +155,8 @@ bool wk_accel_net_make(const wk_graph *g, wk_accel_net *net, wk_accel_refused *w
 const char *wk_accel_refusal(const wk_machine *m, const wk_graph *g, const wk_node *n, wk_arena *a);
 /* As wk_target.covers: of operators between quantised tensors. */
 bool wk_accel_covers(wk_op op, const char **note);
-/* The axis of a value that is cut into blocks. */
+/* The axis of a value that is cut into blocks: of one that enters a part. */
+int wk_accel_lane_of_input(const wk_accel_making *k, wk_value_id v);
 int wk_accel_lane_axis(const wk_machine *m, const wk_graph *g, wk_value_id v);
 /* Value v, an image of few channels, lies dense, channels last, where it enters a part. */
 bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id v);
@@ -160,8 +176,15 @@ wk_accel_operand wk_accel_result(wk_accel_making *k, wk_value_id v);
  * they are not so. [n,c,w] is an image of one column, a line; so is [n,c,1,w] for wk_accel_line. */
 typedef bool wk_accel_view_of(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out);
 wk_accel_view_of wk_accel_image, wk_accel_line, wk_accel_rows;
-/* As whichever of them fits; of images, is_line says which. */
-bool wk_accel_any(wk_accel_making *k, const wk_accel_operand *x, bool is_line, wk_accel_view *out);
+/* For the operands of the node in hand, beside constants, and its result y: rows [.., h, c], or,
+ * where all of them lie as images do, pixels [.., h, w, c]. */
+wk_accel_view_of *wk_accel_rows_of(wk_accel_making *k, const wk_accel_operand *y);
+/* How a value lies, or will lie, by what makes it; and like x. */
+wk_accel_lanes wk_accel_lanes_of(const wk_accel_making *k, wk_value_id v);
+wk_accel_lanes wk_accel_lanes_like(const wk_accel_operand *x);
+/* For n operands, of which the first is as large as any: whichever of them fits; is_line: images
+ * are lines. */
+wk_accel_view_of *wk_accel_view_for(const wk_accel_operand *const x[], int n, bool is_line);
 /* Convolutions, pools. */
 bool wk_accel_is_windowed(wk_op op);
 /* The window of a node goes along a line of pixels, and reaches none above it. */
@@ -198,6 +221,10 @@ bool wk_accel_make_max_pool(wk_accel_making *k);
 bool wk_accel_make_avg_pool(wk_accel_making *k);
 bool wk_accel_make_reduce(wk_accel_making *k, const wk_expr *post);
 bool wk_accel_make_softmax(wk_accel_making *k);
+/* Rows of the first operand and of the result; pixels: of images as well. False with a reason. */
+bool wk_accel_take_rows(wk_accel_making *k, wk_accel_op *op, bool pixels);
+/* Whole rows at a time. */
+void wk_accel_add_rows(wk_accel_making *k, const wk_accel_op *like);
 bool wk_accel_make_norm(wk_accel_making *k);
 /* Operators fit into fields and scratchpad; those that go channel by channel are cut until they
  * do. False with a reason, and the node. */

@@ -5,6 +5,7 @@
 
 #include "compiler/package/program.h"
 #include "targets/accel/check/check.h"
+#include "targets/accel/compile/least.h"
 #include "targets/accel/compile/package.h"
 #include "targets/accel/compile/results.h"
 #include "targets/accel/isa/duration.h"
@@ -36,7 +37,7 @@ typedef struct {
   wk_package *pkg;
   uint32_t unit;
   int64_t predicted; /* cycles of its parts */
-  wk_str commands, segments, results, places, values, parts, layers, texts, constants,
+  wk_str commands, segments, results, places, values, parts, layers, least, texts, constants,
       machine_text;
   wk_arena *arena; /* of what parts are said to be */
 } unit;
@@ -90,23 +91,17 @@ static void name_layers(const compiled *c, wk_accel_layer *layers, const char **
     const wk_accel_op *op = &net->ops.data[i];
     wk_accel_layer *l = &layers[op->layer];
     l->macs += (uint64_t)op->macs;
-    l->compulsory += (uint64_t)wk_accel_const_bytes(op);
     for (size_t g = 0; g < c->plan->groups.n; g++)
       if ((int)i >= c->plan->groups.data[g].first) l->group = (uint32_t)g;
   }
 }
 
-/* Whose bytes of inputs and outputs are those of the first that uses them. */
-static void add_compulsory(const wk_accel_net *net, wk_accel_layer *layers) {
-  for (size_t t = 0; t < net->tensors.n; t++) {
-    const wk_accel_tensor *x = &net->tensors.data[t];
-    for (size_t i = 0; x->segment >= WK_SEGMENT_IO && i < net->ops.n; i++) {
-      const wk_accel_op *op = &net->ops.data[i];
-      if (op->a.tensor != (int)t && op->b.tensor != (int)t && op->out.tensor != (int)t) continue;
-      layers[op->layer].compulsory += (uint64_t)x->bytes;
-      break;
-    }
-  }
+static void add_least(unit *u, const wk_accel_net *net, wk_accel_layer *layers, wk_arena *a) {
+  wk_accel_least *least = wk_arena_alloc(a, net->layers.n * sizeof *least);
+  wk_accel_least_of(net, least);
+  for (size_t i = 0; i < net->layers.n; i++)
+    layers[i].compulsory = least[i].weights + least[i].in + least[i].out;
+  add_bytes(&u->least, least, net->layers.n * sizeof *least);
 }
 
 /* Layers, what they leave, and what commands compute of it. Returns bytes of all tensors. */
@@ -122,7 +117,7 @@ static uint64_t add_layers(unit *u, const compiled *c, wk_package_part *made) {
   int64_t words = 0;
   name_layers(c, layers, ops);
   for (size_t i = 0; i < net->layers.n && c->plan->marks; i++) layers[i].mark = layers[i].group;
-  add_compulsory(net, layers);
+  add_least(u, net, layers, a);
   for (size_t i = 0; i < net->layers.n; i++) {
     layers[i].name = add_text(u, net->names.data[i]);
     layers[i].op = add_text(u, ops[i]);
@@ -233,16 +228,17 @@ static wk_status prove_stream(const wk_stream *s, const wk_machine *m) {
   return wk_status_note(wk_check(s, m, NULL), "the checker refuses what was compiled");
 }
 
-/* The encoded commands of a part, as a device will see them. */
+/* The encoded commands of a part, as a device will see them. *regions: as wk_accel_part_stream has
+ * them. */
 static wk_status prove_part(const wk_accel_unit *u, uint32_t number, const wk_package_part *p,
-                            wk_stream **out, wk_arena *a) {
+                            wk_stream **out, uint32_t **regions, wk_arena *a) {
   size_t n;
   wk_accel_io *io = ports_of(p, &n, a);
   wk_stream *s = NULL;
   const wk_accel_placement at = {.source = p->name, .borrows = true};
   wk_status status = wk_accel_part_check(u, number, io, n);
   status = wk_status_note(status, "the checker refuses what was compiled");
-  if (!status) status = wk_status_place(wk_accel_part_stream(u, number, io, n, &at, &s, NULL),
+  if (!status) status = wk_status_place(wk_accel_part_stream(u, number, io, n, &at, &s, regions),
                                         p->name);
   if (!status) status = prove_stream(s, &u->machine);
   if (out) *out = s;
@@ -251,7 +247,7 @@ static wk_status prove_part(const wk_accel_unit *u, uint32_t number, const wk_pa
 }
 
 /* CONST comes last: the package makes it of what is added to it. */
-enum { SECTIONS = 10 };
+enum { SECTIONS = 11 };
 
 static void list_sections(const unit *u, wk_accel_section out[SECTIONS]) {
   const wk_accel_section all[SECTIONS] = {
@@ -263,6 +259,7 @@ static void list_sections(const unit *u, wk_accel_section out[SECTIONS]) {
       {WK_ACCEL_VALUES, u->values.s, u->values.n},
       {WK_ACCEL_PARTS, u->parts.s, u->parts.n},
       {WK_ACCEL_LAYERS, u->layers.s, u->layers.n},
+      {WK_ACCEL_LEAST, u->least.s, u->least.n},
       {WK_ACCEL_TEXTS, u->texts.s, u->texts.n},
       {WK_ACCEL_CONST, u->constants.s, u->constants.n}};
   memcpy(out, all, sizeof all);
@@ -276,15 +273,16 @@ static void add_sections(const unit *u) {
                            wk_package_keep(u->pkg, all[i].data, all[i].size), all[i].size);
 }
 
-/* What a device will read of it. Without `streams` its parts are only checked. */
-static wk_status prove(const unit *u, const wk_package_part *parts, size_t n, wk_stream **streams,
-                       wk_arena *a) {
+/* What a device will read of it. stream NULL: its parts are only checked; otherwise it becomes the
+ * first part's. */
+static wk_status prove(const unit *u, const wk_package_part *parts, size_t n, wk_stream **stream,
+                       uint32_t **regions, wk_arena *a) {
   wk_accel_section all[SECTIONS];
   wk_accel_unit read;
   list_sections(u, all);
   WK_TRY(wk_accel_unit_read(all, SECTIONS, u->machine->name, &read));
   for (size_t i = 0; i < n; i++)
-    WK_TRY(prove_part(&read, (uint32_t)i, &parts[i], streams ? &streams[i] : NULL, a));
+    WK_TRY(prove_part(&read, (uint32_t)i, &parts[i], i ? NULL : stream, i ? NULL : regions, a));
   return NULL;
 }
 
@@ -292,7 +290,8 @@ static void free_unit(unit *u) {
   wk_str_free(&u->constants);
   wk_str_free(&u->commands), wk_str_free(&u->segments), wk_str_free(&u->parts);
   wk_str_free(&u->results), wk_str_free(&u->places), wk_str_free(&u->values);
-  wk_str_free(&u->layers), wk_str_free(&u->texts), wk_str_free(&u->machine_text);
+  wk_str_free(&u->layers), wk_str_free(&u->least), wk_str_free(&u->texts);
+  wk_str_free(&u->machine_text);
 }
 
 static wk_status compile_parts(unit *u, const wk_sched_options *o, const wk_target_part *parts,
@@ -319,7 +318,7 @@ wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_sched
   wk_status s = compile_parts(&u, o, parts, n, made);
   for (size_t i = 0; i < n && !s; i++) row[i] = wk_package_add_part(pkg, &made[i]);
   if (!s) add_sections(&u);
-  if (!s) s = prove(&u, made, n, NULL, a);
+  if (!s) s = prove(&u, made, n, NULL, NULL, a);
   *predicted = u.predicted;
   free_unit(&u);
   wk_arena_free(a);
@@ -328,21 +327,42 @@ wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_sched
 
 /* ---- without a package ----------------------------------------------------------------------- */
 
+static wk_status list_parts(wk_status s, const wk_target_part *parts, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    s = wk_status_item(s, "%zu: %s, %zu operators", i, parts[i].name, parts[i].graph->nodes.n);
+  return s;
+}
+
+static wk_status choose_part(const wk_target_part *parts, size_t n, int64_t part,
+                             const wk_target_part **out) {
+  if (part < 0 && n != 1)
+    return list_parts(wk_error(WK_USAGE, "--emit stream holds one part, and %zu are for the "
+                               "accelerator: choose one with --part", n), parts, n);
+  if (part >= (int64_t)n)
+    return list_parts(wk_error(WK_USAGE, "--part %lld: the model has %zu for the accelerator, "
+                               "counted from 0", (long long)part, n), parts, n);
+  *out = &parts[part < 0 ? 0 : part];
+  return NULL;
+}
+
 wk_status wk_accel_write_stream(const wk_machine *m, const wk_sched_options *o,
-                                const wk_target_part *parts, size_t n, const char *path,
-                                int64_t *predicted) {
+                                const wk_target_part *parts, size_t n, int64_t part,
+                                const char *path, int64_t *predicted) {
+  const wk_target_part *one = NULL;
+  WK_TRY(choose_part(parts, n, part, &one));
   wk_arena *a = wk_arena_new();
   unit u = {.machine = m, .pkg = wk_package_new(&(wk_package_meta){.model = "", .flags = ""}),
             .arena = a};
-  wk_package_part *made = wk_arena_alloc(a, n * sizeof *made);
-  wk_stream **streams = wk_arena_alloc(a, n * sizeof *streams);
+  wk_package_part made;
+  wk_accel_emission e = {.part = one};
   u.unit = wk_package_add_unit(u.pkg, &(wk_package_unit){.target = "accel", .spec = m->name,
                                                          .machine_hash = wk_machine_hash(m)});
-  wk_status s = compile_parts(&u, o, parts, n, made);
-  if (!s) s = prove(&u, made, n, streams, a);
-  if (!s) s = wk_accel_emit_streams(streams, n, path);
+  wk_status s = compile_parts(&u, o, one, 1, &made);
+  if (!s) s = prove(&u, &made, 1, &e.stream, &e.regions, a);
+  if (!s) s = wk_accel_emit_stream(&e, path);
   *predicted = u.predicted;
-  for (size_t i = 0; i < n; i++) wk_stream_free(streams[i]);
+  wk_stream_free(e.stream);
+  free(e.regions);
   free_unit(&u);
   wk_package_free(u.pkg);
   wk_arena_free(a);

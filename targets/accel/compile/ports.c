@@ -64,3 +64,14 @@ double wk_accel_ports_share(const wk_isa_command *c, int64_t cycles) {
   int64_t words = WK_SV(c, ROW, kc), row = softmax ? 4 * words : words + 1;
   return (double)(WK_SV(c, ROW, ny) * row) / (double)cycles;
 }
+
+double wk_accel_ports_held(const wk_machine *m, const wk_isa_command *c, int64_t cycles) {
+  enum { PATIENCE = 15 }; /* after which a port goes before all others */
+  double share = wk_accel_ports_share(c, cycles);
+  bool stays = c->opcode == WK_CMD_ROW && WK_SV(c, ROW, kc) > 1 &&
+               WK_SV(c, ROW, in_c) % (m->banks * m->array) == 0;
+  if (!stays) return share;
+  bool reduces = wk_isa_uses_of(c).reduces;
+  double run = (double)WK_SV(c, ROW, kc) * (reduces ? 1 : 2); /* accesses one after the other */
+  return share * (run <= PATIENCE ? run / 2 : PATIENCE - PATIENCE * PATIENCE / (2 * run));
+}

@@ -35,6 +35,9 @@ double wk_accel_ports_now(const wk_accel_ports *p, int64_t now);
 
 /* What the array's part of a command, of so many cycles, makes others wait. */
 double wk_accel_ports_waits(const wk_machine *m, const wk_isa_command *c, int64_t cycles);
+/* Cycles that a line of weights waits for a command of ve, if it needs the bank where that is, on
+ * average: more than one where the words of a row all lie in a bank. */
+double wk_accel_ports_held(const wk_machine *m, const wk_isa_command *c, int64_t cycles);
 /* The share of its cycles in which a command of ve, that takes so many alone, has an access. */
 double wk_accel_ports_share(const wk_isa_command *c, int64_t cycles);
 

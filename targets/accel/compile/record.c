@@ -25,6 +25,11 @@ void wk_accel_put_range(uint8_t *record, int64_t zero, int64_t lo, int64_t hi) {
   wk_accel_put16(record + 4, hi);
 }
 
+void wk_accel_put_mean(uint8_t *record, int64_t za, int64_t zero, int64_t lo, int64_t hi) {
+  wk_accel_put_range(record, zero, lo, hi);
+  wk_accel_put16(record + 18, za);
+}
+
 int64_t wk_accel_record_bytes(int n, int64_t entries) {
   return wk_ceil_div(WK_RECORD_BYTES + entries * WK_ENTRY_BYTES, n) * n;
 }

@@ -31,6 +31,8 @@ void wk_accel_put16(uint8_t *p, int64_t v);
 void wk_accel_put32(uint8_t *p, int64_t v);
 /* Entry i: bias (or m, gain), multiplier and shift. */
 void wk_accel_put_entry(uint8_t *record, int64_t i, int64_t bias, int64_t mult, int64_t shift);
+/* Of a mean: zero point of the operand; zero, lo, hi of the result. */
+void wk_accel_put_mean(uint8_t *record, int64_t za, int64_t zero, int64_t lo, int64_t hi);
 /* zero, lo, hi of the first stage. */
 void wk_accel_put_range(uint8_t *record, int64_t zero, int64_t lo, int64_t hi);
 

@@ -46,6 +46,18 @@ static int64_t held_up(const wk_accel_array *x, const wk_sched_steps *steps, siz
   return 0;
 }
 
+/* Cycles by which tiles are later since the vector unit stays at a bank of their lines, while its
+ * command goes on. */
+static int64_t held_back(const wk_accel_array *x, const sums *s, int64_t begin) {
+  int64_t left = x->held_until - begin;
+  if (x->held <= 0 || left <= 0) return 0;
+  double lines = (double)s->t.last, words = (double)s->t.words / (double)s->t.tiles;
+  double late = lines * (1 + x->held / (double)x->m->banks) - (words > lines ? words : lines);
+  if (late <= 0) return 0;
+  return (int64_t)(late * (double)s->t.tiles *
+                   (left < s->t.span ? (double)left / (double)s->t.span : 1));
+}
+
 /* isa.md, Durations: weights of the next command are fetched while the array works, its words
  * follow without a gap, its drain follows the drain. The engine takes a command when the array has
  * begun with the one before and has all of its weights; the array begins with one when the drain
@@ -56,12 +68,13 @@ int64_t wk_accel_array_run(wk_accel_array *x, const wk_sched_steps *steps, size_
   if (c->opcode == WK_CMD_MARK) return x->free = start + WK_COST_mark;
   sums s = sums_of(x->m, c);
   int64_t from = later(start, x->lines), enters = later(x->words, x->drains[0]);
-  int64_t begin = later(from + s.t.first, enters), end = begin + s.t.span;
+  int64_t begin = later(from + s.t.first, enters), late = held_back(x, &s, begin);
+  int64_t end = begin + s.t.span + late;
   int64_t last = end - s.t.last_words, loaded = s.t.tiles > 1 ? last - s.t.last_step : from;
   x->free = later(loaded + s.t.last, later(start, enters));
   x->lines = last; /* its weights were complete when its last tile began */
   x->words = end;
-  const wk_accel_stretch stretch = {begin, end, wk_accel_ports_waits(x->m, c, s.t.span)};
+  const wk_accel_stretch stretch = {begin, end, wk_accel_ports_waits(x->m, c, s.t.span + late)};
   wk_accel_ports_add(&x->ports, &stretch);
   int64_t record = later(enters, x->drains[1]) + WK_COST_ex_record + record_reads(x->m, &s);
   int64_t drain = later(later(x->words + WK_COST_ex_sum, record), x->drain);

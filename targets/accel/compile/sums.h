@@ -14,6 +14,8 @@ typedef struct {
   int64_t drains[2];    /* when the drain has begun with the last commands but one, and last */
   int64_t drain;        /* end of the last drain */
   wk_accel_ports ports; /* what others wait for */
+  double held;          /* of the vector unit's command: wk_accel_ports_held, */
+  int64_t held_until;   /* and when it ends */
 } wk_accel_array;
 
 /* Step i, which starts not before `free`: when it retires. */

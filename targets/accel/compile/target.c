@@ -11,6 +11,7 @@ typedef struct {
   wk_machine machine;
   wk_sched_explain explain;
   char *spec, *layer; /* layer: --explain */
+  int64_t part;       /* --part; -1: none was named */
 } accel;
 
 static const accel *accel_of(const wk_instance *t) { return (const accel *)(const void *)t; }
@@ -38,6 +39,13 @@ static wk_status set_explain(wk_instance *t, const char *value) {
   return NULL;
 }
 
+static wk_status set_part(wk_instance *t, const char *value) {
+  char *end;
+  accel_to_set(t)->part = strtol(value, &end, 10);
+  bool is_number = *value >= '0' && *value <= '9' && !*end && end - value < 7;
+  return is_number ? NULL : wk_error(WK_USAGE, "must be the number of a part, not '%s'", value);
+}
+
 static const wk_target_setting settings[] = {
     WK_SCHED_SETTING_PREFETCH, WK_SCHED_SETTING_EFFORT,
     {"marks", "YES|NO", "yes, no (default)",
@@ -53,6 +61,9 @@ static const wk_target_setting settings[] = {
      "setting of a target: print how this layer could have been computed, and what each way would "
      "cost",
      "print the groups that were tried for a layer, and what they would cost", set_explain, true},
+    {"part", "N", "N",
+     "setting of a target: which of several parts --emit stream writes, counted from 0",
+     "the part that --emit stream writes where there are several, counted from 0", set_part, true},
     {0}};
 
 static void close_accel(wk_instance *t) {
@@ -68,6 +79,7 @@ static void close_accel(wk_instance *t) {
 static wk_status open_accel(const char *spec, wk_instance **out) {
   accel *t = wk_xcalloc(1, sizeof *t);
   t->spec = wk_xstrdup(spec ? spec : "base");
+  t->part = -1;
   t->base.options = (wk_sched_options){.prefetch = WK_PREFETCH_AUTO, .effort = 1,
                                   .plans = wk_sched_plans_new()};
   t->base.base = (wk_instance){&wk_target_accel, t->spec, true};
@@ -147,6 +159,8 @@ static wk_status compile(const wk_instance *t, const wk_target_part *parts, size
                          wk_emit_result *result) {
   const accel *x = accel_of(t);
   result->scratch_bytes = 0;
+  if (x->part >= 0) return wk_error(WK_USAGE, "--part chooses what --emit stream writes; a package "
+                                              "has all parts");
   wk_status s = wk_accel_compile(&x->machine, x->spec, &x->base.options, parts, n, pkg, row,
                                  &result->predicted_cycles);
   return tell_explained(x, s, o);
@@ -156,7 +170,7 @@ static wk_status write_stream(const wk_instance *t, const wk_target_part *parts,
                               const wk_emit_options *o, const char *path, wk_emit_result *result) {
   const accel *x = accel_of(t);
   result->scratch_bytes = 0;
-  wk_status s = wk_accel_write_stream(&x->machine, &x->base.options, parts, n, path,
+  wk_status s = wk_accel_write_stream(&x->machine, &x->base.options, parts, n, x->part, path,
                                       &result->predicted_cycles);
   return tell_explained(x, s, o);
 }

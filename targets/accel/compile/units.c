@@ -65,11 +65,14 @@ static void start(wk_sched_units *u, uint32_t step, int64_t at) {
     wk_accel_dma_start(&x->dma, x->steps, step, at);
     note_transfers(x);
   } else if (c->queue == WK_QUEUE_ex) {
+    if (x->ve.busy) x->array.held_until = x->ve.end;
     note_end(x, step, wk_accel_array_run(&x->array, x->steps, step, at));
   } else {
     int64_t cycles = (int64_t)wk_isa_duration(x->m, c);
     x->ve = (vector){true, step, at, at + cycles, 0, wk_accel_ports_share(c, cycles)};
     x->dma.vector = x->ve.share;
+    x->array.held = wk_accel_ports_held(x->m, c, cycles);
+    x->array.held_until = x->ve.end;
   }
 }
 

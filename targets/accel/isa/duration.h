@@ -8,7 +8,8 @@
 
 #include "targets/accel/isa/isa.h"
 
-/* The command must be one that wk_isa_validate accepts. */
+/* The command must be one that wk_isa_validate accepts; counts of MAP, POOL and ROW may be more
+ * than their fields hold. */
 uint64_t wk_isa_duration(const wk_machine *m, const wk_isa_command *c);
 
 /* What the array does in a CONV, DWC or MM. Its tiles begin one after the other, each behind the

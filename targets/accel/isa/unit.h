@@ -9,6 +9,7 @@
  *   "segments"  a byte for every command: wk_accel_segment; what its `dram` counts from
  *   "parts"     wk_accel_part, one per part; wk_package_part.code is the number of the row
  *   "layers"    wk_accel_layer, those of a part one after the other; they are the part's steps
+ *   "least"     wk_accel_least, one per row of "layers"; of older packages: none
  *   "places"    wk_accel_window: where results lie in the scratchpad when they are computed
  *   "results"   a u32 for every command: 1 + the row of "places" for what it computes, 0: none
  *   "values"    wk_accel_value: the tensors that layers leave, those of a layer one after the other
@@ -26,6 +27,7 @@
 #define WK_ACCEL_SEGMENTS "segments"
 #define WK_ACCEL_PARTS "parts"
 #define WK_ACCEL_LAYERS "layers"
+#define WK_ACCEL_LEAST "least"
 #define WK_ACCEL_PLACES "places"
 #define WK_ACCEL_RESULTS "results"
 #define WK_ACCEL_VALUES "values"
@@ -83,5 +85,13 @@ typedef struct {
   uint64_t compulsory;   /* bytes that any schedule moves: weights, the part's inputs and outputs */
   uint32_t first_value, values; /* row of "values" for each tensor of the step */
 } wk_accel_layer;
+
+/* What a layer takes at least, whatever commands compute it: cycles of the array, its drain and the
+ * vector unit, and bytes. */
+typedef struct {
+  uint64_t ex, drain, ve;
+  uint64_t weights, in, out; /* of the layer; inputs, outputs of the part that it is the first to
+                                read, or writes */
+} wk_accel_least;
 
 #endif

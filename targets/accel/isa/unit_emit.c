@@ -2,6 +2,7 @@
 #include "targets/accel/isa/unit_emit.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -59,7 +60,44 @@ static void write_image(wk_out *out, const wk_stream *s) {
 
 static void print_row(FILE *f, const char *kind, const char *name, uint64_t address,
                       uint64_t bytes) {
-  fprintf(f, "%-9s %s 0x%08" PRIx64 " %" PRIu64 "\n", kind, name, address, bytes);
+  fprintf(f, "%-9s %s 0x%08" PRIx64 " %" PRIu64, kind, name, address, bytes);
+}
+
+/* Axes from slowest to fastest: 0,1/16,2,3,1%16 of [n,c,h,w] in blocks of 16 channels. */
+static void print_layout(FILE *f, const wk_target_tensor *t) {
+  const wk_edge_layout *l = &t->layout;
+  int rank = t->type.rank + (l->split >= 0);
+  for (int k = 0; k < rank; k++) {
+    bool is_within = l->order[k] == t->type.rank;
+    fprintf(f, "%s%d", k ? "," : " ", is_within ? l->split : l->order[k]);
+    if (is_within || l->order[k] == l->split)
+      fprintf(f, "%c%" PRId64, is_within ? '%' : '/', l->block);
+  }
+  if (!rank) fputs(" -", f);
+}
+
+/* dtype, shape, layout, scale and zero point, name. */
+static void print_tensor(FILE *f, const wk_target_tensor *t) {
+  const wk_value_scale *q = t->quantised;
+  char *name = wk_xstrdup(t->name);
+  wk_text_clean(name);
+  fprintf(f, " %s [", wk_dtype_name(t->type.dtype));
+  for (int k = 0; k < t->type.rank; k++)
+    fprintf(f, "%s%" PRId64, k ? "," : "", t->type.dims[k]);
+  fputc(']', f);
+  print_layout(f, t);
+  if (q) fprintf(f, " %.9g %" PRId64 " %s", q->scale, q->zero, name);
+  else fprintf(f, " - - %s", name);
+  free(name);
+}
+
+/* NULL: the region is none of the part's tensors, or nothing is known of it. */
+static const wk_target_tensor *tensor_of(const wk_accel_emission *e, uint32_t region) {
+  if (!e->part || !e->part->tensors) return NULL;
+  const wk_graph *g = e->part->graph;
+  for (size_t i = 0; i < g->inputs.n + g->outputs.n; i++)
+    if (e->regions[i] == region) return &e->part->tensors[i];
+  return NULL;
 }
 
 static const char *kind_of(const wk_image *r) {
@@ -68,50 +106,53 @@ static const char *kind_of(const wk_image *r) {
   return r->is_output ? "output" : "input";
 }
 
-static void print_map(FILE *f, const wk_stream *s) {
+static void print_map(FILE *f, const wk_accel_emission *e) {
+  const wk_stream *s = e->stream;
   uint64_t begin = image_begin(s), marks = wk_stream_mark_bytes(s);
   fprintf(f, "# %s for machine %s, hash %016" PRIx64 "\n", s->source, s->machine.name,
           wk_machine_hash(&s->machine));
-  fprintf(f, "# register NAME VALUE; all others: what NAME ADDRESS BYTES\n");
+  fprintf(f, "# register NAME VALUE; all others: what NAME ADDRESS BYTES; of a tensor also TYPE "
+             "SHAPE LAYOUT SCALE ZERO, and to the end of the line its name in the model\n");
   fprintf(f, "register  BASE 0x%08" PRIx64 "\n", s->address);
   fprintf(f, "register  COUNT %u\n", s->n);
   fprintf(f, "register  MARK_BASE 0x%08" PRIx64 "\n", s->marks);
   print_row(f, "image", "-", begin, s->address + s->bytes.n - begin);
-  for (size_t i = 0; i < s->regions.n; i++) {
+  for (uint32_t i = 0; i < s->regions.n; i++) {
     const wk_image *r = &s->regions.data[i];
+    const wk_target_tensor *t = tensor_of(e, i);
+    fputc('\n', f);
     print_row(f, kind_of(r), r->name, r->address, r->size);
+    if (t) print_tensor(f, t);
   }
+  fputc('\n', f);
   print_row(f, "commands", "-", s->address, s->bytes.n);
-  if (marks) print_row(f, "marks", "-", s->marks, marks);
+  fputc('\n', f);
+  if (!marks) return;
+  print_row(f, "marks", "-", s->marks, marks);
+  fputc('\n', f);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static wk_status write_files(const wk_stream *s, const wk_emit_files *files) {
+static wk_status write_files(const wk_accel_emission *e, const wk_emit_files *files) {
   wk_out *out[FILES] = {0};
   wk_status status = NULL;
   for (int k = 0; k < FILES && !status; k++) status = wk_out_open(files->path[k], &out[k]);
   if (!status) {
-    wk_stream_write(s, out[STREAM]);
-    write_image(out[IMAGE], s);
-    print_map(wk_out_stdio(out[MAP]), s);
+    wk_stream_write(e->stream, out[STREAM]);
+    write_image(out[IMAGE], e->stream);
+    print_map(wk_out_stdio(out[MAP]), e);
     return wk_out_commit_all(out, FILES);
   }
   for (int k = 0; k < FILES; k++) wk_out_abort(out[k]);
   return status;
 }
 
-wk_status wk_accel_emit_streams(wk_stream *const *streams, size_t n, const char *path) {
+wk_status wk_accel_emit_stream(const wk_accel_emission *e, const char *path) {
   wk_emit_files files;
-  if (n != 1) {
-    wk_status s = wk_error(WK_UNSUPPORTED, "--emit stream holds one part, and %zu are for the "
-                           "accelerator; a package holds all parts", n);
-    for (size_t i = 0; i < n; i++) s = wk_status_item(s, "%s", streams[i]->source);
-    return s;
-  }
   wk_arena *a = wk_arena_new();
   wk_status s = wk_accel_emit_files(path, a, &files);
-  if (!s) s = write_files(streams[0], &files);
+  if (!s) s = write_files(e, &files);
   wk_arena_free(a);
   return s;
 }

@@ -4,7 +4,8 @@
  *
  *   STEM.wcs  the stream, checksummed
  *   STEM.bin  what memory must hold from the address of the first constant on: constants, commands
- *   STEM.map  text: where the image goes, what the registers are set to, where each tensor lies */
+ *   STEM.map  text: where the image goes, what the registers are set to, where each tensor lies,
+ *             and what it is in the model */
 #ifndef WICK_ACCEL_UNIT_EMIT_H
 #define WICK_ACCEL_UNIT_EMIT_H
 
@@ -14,9 +15,14 @@
 /* For wk_target_output.files. WK_USAGE: standard output, or a path that is no regular file. */
 wk_status wk_accel_emit_files(const char *path, wk_arena *a, wk_emit_files *out) WK_MUST_CHECK;
 
-/* For wk_target_output.write, with streams from wk_accel_part_stream. WK_UNSUPPORTED names the
- * parts unless there is one. All files are written, or none is. */
-wk_status wk_accel_emit_streams(wk_stream *const *streams, size_t n,
-                                const char *path) WK_MUST_CHECK;
+/* A stream and the regions of its tensors, from wk_accel_part_stream. */
+typedef struct {
+  wk_stream *stream;
+  uint32_t *regions;          /* by inputs, then outputs, of the part */
+  const wk_target_part *part; /* whose `tensors` the map describes; NULL: nothing is known */
+} wk_accel_emission;
+
+/* For wk_target_output.write. All files are written, or none is. */
+wk_status wk_accel_emit_stream(const wk_accel_emission *e, const char *path) WK_MUST_CHECK;
 
 #endif

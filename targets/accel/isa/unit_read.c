@@ -7,6 +7,7 @@
 #include "targets/accel/isa/parts.h"
 
 _Static_assert(sizeof(wk_accel_part) == 48 && sizeof(wk_accel_layer) == 88 &&
+                   sizeof(wk_accel_least) == 48 &&
                    sizeof(wk_accel_window) == 32 && sizeof(wk_accel_value) == 80,
                "rows are as packages hold them");
 
@@ -111,6 +112,19 @@ static wk_status check_rows(const wk_accel_unit *u, uint32_t text_bytes) {
   return NULL;
 }
 
+/* Packages of before have none. */
+static wk_status read_least(const wk_accel_section *s, size_t n, wk_accel_unit *u) {
+  const void *rows;
+  uint32_t count;
+  if (!find(s, n, WK_ACCEL_LEAST)) return NULL;
+  WK_TRY(take(s, n, WK_ACCEL_LEAST, sizeof *u->least, &rows, &count));
+  if (count != u->n_layers)
+    return wk_error(WK_INPUT, "section %s: %u rows for %u layers", WK_ACCEL_LEAST, count,
+                    u->n_layers);
+  u->least = rows;
+  return NULL;
+}
+
 wk_status wk_accel_unit_read(const wk_accel_section *sections, size_t n, const char *name,
                              wk_accel_unit *out) {
   wk_accel_unit u = {0};
@@ -142,6 +156,7 @@ wk_status wk_accel_unit_read(const wk_accel_section *sections, size_t n, const c
   u.results = results;
   u.places = places;
   u.values = values;
+  WK_TRY(read_least(sections, n, &u));
   WK_TRY(check_rows(&u, text_bytes));
   *out = u;
   return NULL;

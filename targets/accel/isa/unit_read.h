@@ -24,6 +24,7 @@ typedef struct {
   const uint8_t *commands, *segments; /* n_commands */
   const wk_accel_part *parts;
   const wk_accel_layer *layers;
+  const wk_accel_least *least; /* n_layers; NULL: the package does not say */
   const char *texts;
   const uint32_t *results; /* n_commands */
   const wk_accel_window *places;

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Products of queries with fewer heads than they have: exporters write each head of keys and values
+ * as often as queries share it. The queries that share one are a stack of their own instead. */
+#include "targets/accel/compile/adapt.h"
+
+/* A right operand [.., groups * times, k, n] that is x [.., groups, 1, k, n], each matrix `times`
+ * times, or x with its last two axes exchanged. */
+typedef struct {
+  wk_value_id x;
+  int64_t times;
+  bool is_turned;
+} repeated;
+
+static bool exchanges_last(const wk_attr_transpose *a) {
+  int rank = (int)a->perm.n;
+  for (int i = 0; i < rank - 2; i++)
+    if (a->perm.v[i] != i) return false;
+  return rank >= 2 && a->perm.v[rank - 1] == rank - 2;
+}
+
+/* One axis of y, the last but two, was of one in x. */
+static bool repeats_matrices(const wk_type *x, const wk_type *y) {
+  int axis = y->rank - 3;
+  if (x->rank != y->rank || axis < 1 || x->dims[axis] != 1) return false;
+  for (int i = 0; i < y->rank; i++)
+    if (i != axis && x->dims[i] != y->dims[i]) return false;
+  return true;
+}
+
+/* The axes before the matrices of x, the last two of them as one. */
+static bool joins_stacks(const wk_type *x, const wk_type *y) {
+  int axis = x->rank - 3;
+  if (y->rank != x->rank - 1 || y->dims[axis - 1] != x->dims[axis - 1] * x->dims[axis])
+    return false;
+  for (int i = 0; i < axis - 1; i++)
+    if (y->dims[i] != x->dims[i]) return false;
+  return y->dims[axis] == x->dims[axis + 1];
+}
+
+static bool repeated_of(const wk_rewrite *r, wk_value_id v, repeated *out) {
+  const wk_node *t = wk_made_by(r, v, WK_OP_TRANSPOSE);
+  out->is_turned = t && exchanges_last(WK_ATTR(t, transpose));
+  if (out->is_turned) v = t->in[0];
+  const wk_node *joined = wk_made_by(r, v, WK_OP_RESHAPE);
+  const wk_node *e = joined ? wk_made_by(r, joined->in[0], WK_OP_EXPAND) : NULL;
+  if (!e) return false;
+  const wk_type *x = wk_type_of(r, e->in[0]), *y = wk_type_of(r, e->out[0]);
+  if (!repeats_matrices(x, y) || !joins_stacks(y, wk_type_of(r, v))) return false;
+  out->x = e->in[0];
+  out->times = y->dims[y->rank - 3];
+  return true;
+}
+
+static wk_value_id turned(wk_rewrite *r, wk_value_id x) {
+  int64_t perm[WK_MAX_RANK];
+  int rank = wk_type_of(r, x)->rank;
+  for (int i = 0; i < rank; i++) perm[i] = i;
+  perm[rank - 1] = rank - 2, perm[rank - 2] = rank - 1;
+  return wk_rewrite_transpose(r, x, perm);
+}
+
+/* The left operand with a stack for each of the right one's. */
+static wk_value_id apart(wk_rewrite *r, wk_value_id v, const repeated *by) {
+  const wk_type t = *wk_type_of(r, v);
+  int64_t dims[WK_MAX_RANK];
+  int axis = t.rank - 3;
+  for (int i = 0; i < t.rank; i++) dims[i < axis + 1 ? i : i + 1] = t.dims[i];
+  dims[axis] = t.dims[axis] / by->times;
+  dims[axis + 1] = by->times;
+  return wk_rewrite_reshape(r, v, t.rank + 1, dims);
+}
+
+bool wk_accel_share_heads(wk_rewrite *r, wk_node_id id, const wk_node *n) {
+  repeated by;
+  (void)id;
+  if (n->op != WK_OP_INTEGER_MATMUL || n->n_in != 2 || n->predicate != WK_NONE ||
+      !repeated_of(r, n->in[1], &by))
+    return false;
+  const wk_type a = *wk_type_of(r, n->in[0]), y = *wk_type_of(r, n->out[0]);
+  const wk_type *b = wk_type_of(r, n->in[1]);
+  if (a.rank != b->rank || a.rank + 1 >= WK_MAX_RANK || a.dims[a.rank - 3] != b->dims[a.rank - 3])
+    return false;
+  r->name = n->name;
+  const wk_value_id in[2] = {apart(r, n->in[0], &by), by.is_turned ? turned(r, by.x) : by.x};
+  wk_value_id product = wk_rewrite_like(r, n, wk_attrs_clone(r->arena, n->op, n->attrs), 2, in);
+  return product != WK_NONE &&
+         wk_rewrite_replace(r, n->out[0], wk_rewrite_reshape(r, product, y.rank, y.dims));
+}
