@@ -43,7 +43,7 @@ refuses 'twice' 2 '^wick: --target: cpu:avx2 stands there twice$' \
   "$wick" "${parts[@]}" cpu:avx2,cpu:avx2
 
 # ---- several machines of one kind: by what they cost
-gives 'the faster one has it' '^on accel:base +1 part, 43 operators, ' \
+gives 'the faster one has it' '^on accel:base +1 part, 36 operators, ' \
   "$wick" "${parts[@]}" accel:tiny,accel:base
 gives 'one chain, one machine' '^on accel:base#2 +0 parts' \
   "$wick" "${parts[@]}" accel:base,accel:base

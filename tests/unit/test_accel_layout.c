@@ -144,7 +144,7 @@ static const struct {
      "  %g = constant i32[8] splat(3)\n  %b = constant i32[8] splat(0)\n"
      "  %n = integer_norm(%x, %g, %b) {axis=3, shift=20, lo=-128, hi=127, to=i8} : i8[2,3,4,8]\n"
      "  output %p\n  output %q\n  output %s\n  output %u\n  output %n\n",
-     "x:1 p:3 q:3 s:3 u:2 n:3"},
+     "x:3 p:3 q:3 s:3 u:2 n:3"},
     /* elementwise: as the operand that has the result's dims, be it the second one */
     {"(%x: i8[2,3,4,8], %z: i8[2,3,1,8]) {\n"
      "  %s = integer_softmax(%x) {axis=3, mult=1073741824, shift=30, lo=-128, hi=127, to=i8} : "
@@ -152,7 +152,7 @@ static const struct {
      "  %a = map(%z, %s) {body=\"sat<i8>(add(i32(%0), i32(%1)))\"} : i8[2,3,4,8]\n"
      "  %b = map(%s, %z) {body=\"sat<i8>(add(i32(%0), i32(%1)))\"} : i8[2,3,4,8]\n"
      "  %c = map(%x, %s) {body=\"sat<i8>(add(i32(%0), i32(%1)))\"} : i8[2,3,4,8]\n"
-     "  output %a\n  output %b\n  output %c\n", "a:3 b:3 c:1"},
+     "  output %a\n  output %b\n  output %c\n", "a:3 b:3 c:3"},
     {"(%x: i8[2,1,4,8], %z: i8[2,3,1,8]) {\n" /* neither has them: the last one of as many axes */
      "  %s = integer_softmax(%z) {axis=3, mult=1073741824, shift=30, lo=-128, hi=127, to=i8} : "
      "i8[2,3,1,8]\n"
@@ -169,7 +169,7 @@ static const struct {
      "u8[4,3,4,8]\n  %d = concat(%x, %s) {axis=0} : u8[4,3,4,8]\n"
      "  %f = constant u8[] {0}\n  %p = pad(%s, %f) {before=[0,0,0,0], after=[0,0,0,8]} : "
      "u8[2,3,4,16]\n  output %g\n  output %c\n  output %d\n  output %p\n",
-     "g:3 c:3 d:1 p:3"},
+     "g:3 c:3 d:3 p:3"},
     /* movement takes the axis along */
     {"(%x: i8[2,3,4,8]) {\n  %t = transpose(%x) {perm=[0,2,3,1]} : i8[2,4,8,3]\n"
      "  %s = slice(%t) {starts=[0,0,0,0], sizes=[2,2,8,3], steps=[1,1,1,1]} : i8[2,2,8,3]\n"

@@ -39,7 +39,7 @@ static const row rows[] = {
     {"whisper_tiny", 7632384, 18468864000, 0xa376c2c7ba5bec62},
     {"convnext_tiny", 28589128, 4455531264, 0x935cd7443097e6e1},
     {"swin_tiny", 28288354, 4490566656, 0x2106d696d5708fae},
-    {"dlrm", 2566569, 5469184, 0xd65b8193ea6191e5},
+    {"dlrm", 2566533, 5469184, 0xd65b8193ea6191e5},
 };
 
 static const wk_type *type_of(const wk_graph *g, wk_value_id v) { return &wk_val(g, v)->type; }

@@ -18,11 +18,13 @@ static wk_value_id largest_operand(const wk_graph *g, const wk_node *n) {
 }
 
 /* A trial within what is being made: where movement puts its operand. */
-static wk_accel_operand place_of_movement(const wk_accel_making *made, wk_value_id v) {
+static wk_accel_operand place_of_movement(const wk_accel_making *made, wk_value_id v,
+                                          bool asks_readers) {
   wk_accel_net net;
   wk_arena *a = wk_arena_new();
   wk_accel_net_init(&net, made->net->machine, a);
-  wk_accel_making k = {.net = &net, .g = made->g, .at = made->at, .is_trial = true};
+  wk_accel_making k = {.net = &net, .g = made->g, .at = made->at, .is_trial = true,
+                       .asks_no_reader = !asks_readers};
   wk_accel_operand x;
   if (!wk_accel_operand_of(&k, v, &x)) x = (wk_accel_operand){.lane = -1};
   wk_accel_net_free(&net);
@@ -67,7 +69,7 @@ static int lane_of_reader(const wk_accel_making *k, const wk_node *n, wk_value_i
 int wk_accel_lane_of_input(const wk_accel_making *k, wk_value_id v) {
   const wk_graph *g = k->g;
   int lane = wk_accel_is_read_as_line(g, v) ? 1 : -1;
-  for (size_t i = 0; i < g->nodes.n && lane < 0; i++) {
+  for (size_t i = 0; i < g->nodes.n && lane < 0 && !k->asks_no_reader; i++) {
     const wk_node *n = &g->nodes.data[i];
     for (uint32_t j = 0; !n->dead && j < n->n_in && lane < 0; j++)
       if (n->in[j] == v) lane = wk_accel_is_windowed(n->op) ? 1 : lane_of_reader(k, n, v);
@@ -123,7 +125,7 @@ static wk_accel_lanes lanes_of(const wk_accel_making *k, wk_value_id v, bool ask
     const wk_node *n = wk_nod(g, wk_val(g, v)->node);
     if (wk_accel_is_windowed(n->op)) instead = 1;
     if (wk_accel_is_movement(n) && n->op != WK_OP_PAD && n->op != WK_OP_CONCAT)
-      x = place_of_movement(k, v);
+      x = place_of_movement(k, v, asks_readers);
     v = like_whom(g, n, t->rank - 1, &axis);
     if (instead >= 0 || x.lane >= 0) break;
   }
@@ -133,7 +135,7 @@ static wk_accel_lanes lanes_of(const wk_accel_making *k, wk_value_id v, bool ask
 }
 
 wk_accel_lanes wk_accel_lanes_of(const wk_accel_making *k, wk_value_id v) {
-  return lanes_of(k, v, true);
+  return lanes_of(k, v, !k->asks_no_reader);
 }
 
 int wk_accel_lane_axis(const wk_machine *m, const wk_graph *g, wk_value_id v) {

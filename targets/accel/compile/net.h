@@ -130,6 +130,7 @@ typedef struct {
   wk_accel_operand *at; /* of each value; tensor -1: not known yet */
   bool is_first;        /* a trial of what was there before fusion: its result is of 8 bits */
   bool is_copied;       /* a trial of movement that is no address */
+  bool asks_no_reader;  /* asked for a reader: an input lies as it lies by itself */
   bool is_trial;        /* constants are not made; operands are made up where they come from */
   const char *reason;   /* why a node could not be made; static or in the net's arena */
   const wk_node *refused; /* which one: that in hand, or movement on the way to it */

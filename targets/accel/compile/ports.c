@@ -3,6 +3,7 @@
 
 #include "targets/accel/isa/duration.h"
 #include "targets/accel/isa/parts.h"
+#include "targets/accel/isa/unit.h"
 
 void wk_accel_ports_add(wk_accel_ports *p, const wk_accel_stretch *s) {
   if (p->n == WK_ACCEL_STRETCHES) {
@@ -66,12 +67,12 @@ double wk_accel_ports_share(const wk_isa_command *c, int64_t cycles) {
 }
 
 double wk_accel_ports_held(const wk_machine *m, const wk_isa_command *c, int64_t cycles) {
-  enum { PATIENCE = 15 }; /* after which a port goes before all others */
   double share = wk_accel_ports_share(c, cycles);
   bool stays = c->opcode == WK_CMD_ROW && WK_SV(c, ROW, kc) > 1 &&
                WK_SV(c, ROW, in_c) % (m->banks * m->array) == 0;
   if (!stays) return share;
   bool reduces = wk_isa_uses_of(c).reduces;
   double run = (double)WK_SV(c, ROW, kc) * (reduces ? 1 : 2); /* accesses one after the other */
-  return share * (run <= PATIENCE ? run / 2 : PATIENCE - PATIENCE * PATIENCE / (2 * run));
+  const double most = WK_PORT_PATIENCE;
+  return share * (run <= most ? run / 2 : most - most * most / (2 * run));
 }

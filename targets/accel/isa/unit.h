@@ -22,6 +22,9 @@
 
 #include "targets/accel/isa/isa.h"
 
+/* Cycles that a port of the scratchpad waits before it goes before all others. */
+#define WK_PORT_PATIENCE 15
+
 #define WK_ACCEL_MACHINE "machine"
 #define WK_ACCEL_COMMANDS "commands"
 #define WK_ACCEL_SEGMENTS "segments"
