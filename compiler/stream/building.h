@@ -47,6 +47,7 @@ typedef struct {
   wk_arena *arena;
   wk_sched_strip strips[WK_SCHED_STAGES + 1];
   int n_strips;          /* of the group in hand: one more than its stages */
+  WK_VEC(int) tensors;   /* that its operators have, each once */
   int64_t number;        /* of the strip in hand, over all rounds */
   wk_sched_strip *strip; /* in hand */
   int **consts;          /* of operators: buffers of chunks, where they stay; -1: not loaded */

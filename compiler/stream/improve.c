@@ -213,22 +213,55 @@ static bool is_same(const wk_sched_group *a, const wk_sched_group *b) {
   return wk_sched_is_same_way(a, b) && a->follows == b->follows && a->alone == b->alone;
 }
 
-/* The groups that differ and their neighbours, by themselves: whether the whole may get faster. */
+/* Where two plans differ: behind the first groups of both, before the last ones. */
+typedef struct {
+  size_t first, last;
+} changed;
+
+static void note_groups(changed *c, const wk_sched_plan *a, const wk_sched_plan *b) {
+  while (c->first < a->groups.n && c->first < b->groups.n &&
+         is_same(&a->groups.data[c->first], &b->groups.data[c->first]))
+    c->first++;
+  while (c->last < a->groups.n - c->first && c->last < b->groups.n - c->first &&
+         is_same(&a->groups.data[a->groups.n - 1 - c->last],
+                 &b->groups.data[b->groups.n - 1 - c->last]))
+    c->last++;
+}
+
+/* Tensors that stay in one of them alone: all groups from the first that has it. */
+static void note_residents(changed *c, const wk_sched_searching *x, const wk_sched_plan *a,
+                           const wk_sched_plan *b) {
+  for (size_t t = 0; t < x->net->n_tensors; t++) {
+    const wk_sched_use *u = &x->uses[t];
+    int until = a->resident[t] > b->resident[t] ? a->resident[t] : b->resident[t];
+    if (a->resident[t] == b->resident[t]) continue;
+    size_t from = wk_sched_group_of(b, u->first_writer >= 0 ? u->first_writer : u->first_reader);
+    size_t behind = b->groups.n - 1 - wk_sched_group_of(b, until);
+    if (from < c->first) c->first = from;
+    if (behind < c->last) c->last = behind;
+  }
+}
+
+/* What differs of the plan, and so many groups around it. */
+static wk_sched_verdict judge_near(const wk_sched_searching *x, const wk_sched_plan *p, changed c,
+                                   size_t around) {
+  size_t from = c.first, to = p->groups.n - c.last;
+  wk_sched_widen(p, around, &from, &to);
+  return wk_sched_judge(x, p, from, to);
+}
+
+/* What differs, by itself, hardly makes it slower; more around it shows that it gets faster. */
 static bool is_promising(const wk_sched_searching *x, const wk_sched_plan *best) {
   const wk_sched_plan *now = &x->plan;
-  size_t g = 0, behind = 0;
-  while (g < best->groups.n && g < now->groups.n &&
-         is_same(&best->groups.data[g], &now->groups.data[g]))
-    g++;
-  while (behind < best->groups.n - g && behind < now->groups.n - g &&
-         is_same(&best->groups.data[best->groups.n - 1 - behind],
-                 &now->groups.data[now->groups.n - 1 - behind]))
-    behind++;
-  if (g == best->groups.n && g == now->groups.n) return true; /* it is about something else */
-  size_t from = g ? g - 1 : 0, rest = behind ? behind - 1 : 0;
-  wk_sched_verdict a = wk_sched_judge(x, best, from, best->groups.n - rest);
-  wk_sched_verdict b = wk_sched_judge(x, now, from, now->groups.n - rest);
-  return b.fits && (!a.fits || b.cycles < a.cycles + a.cycles / 128);
+  changed c = {0};
+  if (best->chunk != now->chunk || best->lasting != now->lasting) return true;
+  note_groups(&c, best, now);
+  note_residents(&c, x, best, now);
+  if (c.first == now->groups.n) return false;
+  wk_sched_verdict a = judge_near(x, best, c, 1), b = judge_near(x, now, c, 1);
+  if (!b.fits || (a.fits && b.cycles >= a.cycles + a.cycles / 128)) return false;
+  a = judge_near(x, best, c, 5), b = judge_near(x, now, c, 5);
+  return wk_sched_is_better(&b, &a);
 }
 
 /* All operators in one group would have stages. */
@@ -256,8 +289,7 @@ void wk_sched_improve(wk_sched_searching *x, int tries) {
     if (is_tried) mend_residents(x);
     if (is_tried && is_promising(x, &best)) {
       wk_sched_verdict v = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
-      if (v.fits && (!least.fits || v.cycles < least.cycles ||
-                     (v.cycles == least.cycles && v.bytes < least.bytes))) {
+      if (wk_sched_is_better(&v, &least)) {
         least = v;
         copy_plan(x->net, &x->plan, &best);
         continue;

@@ -164,10 +164,13 @@ int wk_sched_most_strips(const searching *x, int first, int last) {
 }
 
 /* What an effort allows: operators of a group, more strips that are tried although they were no
- * better, how fast their number grows, and steps of the local search. */
+ * better, how fast their number grows, and steps of the local search: for each operator, as if
+ * there were SOME more, and all together at most. */
+enum { SOME = 60 };
 static const struct {
-  int longest, worse, step, tries;
-} efforts[] = {{3, 1, 1, 0}, {6, 3, 3, 0}, {8, 4, 4, 150}, {12, 6, 6, 600}};
+  int longest, worse, step, tries, most;
+} efforts[] = {
+    {3, 1, 1, 0, 0}, {6, 3, 3, 4, 400}, {8, 4, 4, 6, 1500}, {12, 6, 6, 10, 4000}};
 
 static int next_strips(int s, int step) { return s < step + 1 ? s + 1 : s + wk_ceil_div(s, step); }
 
@@ -420,31 +423,62 @@ bool wk_sched_may_stay(const searching *x, size_t tensor, int last) {
   return g != end && resident_bytes(x, tensor, g, end) <= x->net->machine->scratchpad / 2;
 }
 
-/* Tensors that go from group to group stay where that makes the whole faster. */
-static void find_residents(searching *x) {
-  verdict now = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
+void wk_sched_widen(const wk_sched_plan *p, size_t by, size_t *from, size_t *to) {
+  *from = *from > by ? *from - by : 0;
+  *to = *to + by < p->groups.n ? *to + by : p->groups.n;
+  while (*from && p->groups.data[*from].follows) --*from;
+  while (*to < p->groups.n && p->groups.data[*to].follows) ++*to;
+}
+
+/* Tensors that go from group to group stay where that makes what is around them faster: the groups
+ * from the first to the last that have it, and `around` before and behind. */
+static void find_residents_near(searching *x, size_t around) {
+  wk_sched_plan *p = &x->plan;
   for (size_t t = 0; t < x->net->n_tensors; t++) {
-    int last[2] = {x->uses[t].last_reader, x->uses[t].first_reader};
+    const wk_sched_use *u = &x->uses[t];
+    int last[2] = {u->last_reader, u->first_reader};
     for (int k = 0; k < (last[0] == last[1] ? 1 : 2); k++) {
       if (!wk_sched_may_stay(x, t, last[k])) continue;
-      int before = x->plan.resident[t];
-      x->plan.resident[t] =
-          x->plan.groups.data[wk_sched_group_of(&x->plan, last[k])].last;
-      verdict v = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
-      if (v.fits && (!now.fits || v.cycles < now.cycles ||
-                     (v.cycles == now.cycles && v.bytes < now.bytes))) {
-        now = v;
-        break;
-      }
-      x->plan.resident[t] = before;
+      int before = p->resident[t];
+      size_t end = wk_sched_group_of(p, last[k]), to = end + 1;
+      size_t from = wk_sched_group_of(p, u->first_writer >= 0 ? u->first_writer : u->first_reader);
+      wk_sched_widen(p, around, &from, &to);
+      verdict now = wk_sched_judge(x, p, from, to);
+      p->resident[t] = p->groups.data[end].last;
+      verdict v = wk_sched_judge(x, p, from, to);
+      if (wk_sched_is_better(&v, &now)) break;
+      p->resident[t] = before;
     }
   }
+}
+
+static void forget_residents(searching *x) {
+  for (size_t t = 0; t < x->net->n_tensors; t++) x->plan.resident[t] = -1;
+}
+
+/* In a long plan by what is around each; which is far enough only the whole shows. */
+static void find_residents(searching *x) {
+  static const size_t tried[] = {3, 5, 8};
+  size_t n = x->net->n_tensors, groups = x->plan.groups.n;
+  verdict least = wk_sched_judge(x, &x->plan, 0, groups);
+  bool is_long = least.fits && groups > 2 * tried[WK_COUNTOF(tried) - 1] + 2;
+  int *best = wk_xcalloc(n, sizeof *best);
+  if (!is_long) find_residents_near(x, groups);
+  for (size_t t = 0; t < n; t++) best[t] = x->plan.resident[t];
+  for (size_t i = 0; i < WK_COUNTOF(tried) && is_long; i++) {
+    forget_residents(x);
+    find_residents_near(x, tried[i]);
+    verdict v = wk_sched_judge(x, &x->plan, 0, groups);
+    if (wk_sched_is_better(&v, &least)) least = v, memcpy(best, x->plan.resident, n * sizeof *best);
+  }
+  memcpy(x->plan.resident, best, n * sizeof *best);
+  free(best);
 }
 
 /* What stays was found for one round; the next one may find no room between it. */
 static void find_residents_again(searching *x) {
   if (wk_sched_judge(x, &x->plan, 0, x->plan.groups.n).fits) return;
-  for (size_t t = 0; t < x->net->n_tensors; t++) x->plan.resident[t] = -1;
+  forget_residents(x);
   find_residents(x);
 }
 
@@ -466,7 +500,7 @@ static wk_status search(searching *x) {
   x->plan.lasting = LASTING;
   x->plan.marks = x->o->marks;
   x->plan.chunk = first_chunk(x);
-  for (size_t t = 0; t < x->net->n_tensors; t++) x->plan.resident[t] = -1;
+  forget_residents(x);
   WK_TRY(find_groups(x));
   if (x->o->effort > 0) {
     find_residents(x);
@@ -593,7 +627,9 @@ static void search_others(searching *x) {
 
 static wk_status search_all(searching *x, int limit) {
   bool improves = !wk_sched_leaves_out(x, WK_SCHED_LOCAL_SEARCH);
-  int tries = improves ? efforts[x->o->effort].tries : 0;
+  int most = improves ? efforts[x->o->effort].most : 0;
+  int tries = efforts[x->o->effort].tries * ((int)x->net->n_ops + SOME);
+  if (tries > most) tries = most;
   x->plan = (wk_sched_plan){.limit = limit};
   WK_TRY(search(x));
   search_others(x);

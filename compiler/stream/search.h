@@ -106,6 +106,14 @@ wk_sched_verdict wk_sched_judge(const wk_sched_searching *x, const wk_sched_plan
                                 size_t g1);
 wk_sched_verdict wk_sched_judge_anew(const wk_sched_searching *x, const wk_sched_plan *p,
                                      size_t g0, size_t g1);
+/* Groups [*from, *to) become those and so many before and behind; groups that go together stay
+ * so. */
+void wk_sched_widen(const wk_sched_plan *p, size_t by, size_t *from, size_t *to);
+/* It fits, and is faster than the other one, or as fast with fewer bytes. */
+static inline bool wk_sched_is_better(const wk_sched_verdict *v, const wk_sched_verdict *than) {
+  return v->fits && (!than->fits || v->cycles < than->cycles ||
+                     (v->cycles == than->cycles && v->bytes < than->bytes));
+}
 /* The whole plan, every round of it. */
 wk_sched_verdict wk_sched_judge_all(const wk_sched_searching *x);
 /* Operators that write the same planes are in one group; so are all writers of what the group

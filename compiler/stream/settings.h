@@ -48,7 +48,7 @@ void wk_sched_tell(const wk_instance *t, const wk_emit_options *o, const char *p
   {"effort", "N", "0 to 3 (default 1)",                                                     \
    "setting of a target: how long to search for a schedule ('wick targets')",               \
    "how many schedules are tried: 0: few; 1: groups "                                       \
-   "of up to 6 operators; 2, 3: of up to 8 and 12, in more strips, then a local search",    \
+   "of up to 6 operators, then a local search; 2, 3: of up to 8 and 12, in more strips",    \
    wk_sched_set_effort, false}
 
 #define WK_SCHED_SETTING_WITHOUT                                                                \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Strips of groups: which rows of which tensors are in each, and in which order operators have
  * their turn. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/stream/building.h"
@@ -105,10 +106,10 @@ wk_sched_place wk_sched_place_before(const wk_sched_builder *b, int tensor) {
 static void drop_before(wk_sched_builder *b, int64_t number) {
   if (number < 1) return;
   b->number = number;
-  for (size_t t = 0; t < b->base.net->n_tensors; t++) {
-    wk_sched_tensor_state *x = &strip_of(b, number)->tensors[t];
+  for (size_t i = 0; i < b->tensors.n; i++) {
+    wk_sched_tensor_state *x = &strip_of(b, number)->tensors[b->tensors.data[i]];
     if (!x->continues) continue;
-    x->before = wk_sched_place_before(b, (int)t);
+    x->before = wk_sched_place_before(b, b->tensors.data[i]);
     x->continues = false;
   }
 }
@@ -118,7 +119,8 @@ static void drop_before(wk_sched_builder *b, int64_t number) {
 static void begin_tensors(wk_sched_builder *b, const wk_sched_strip *last) {
   wk_sched_strip *x = b->strip;
   bool is_new = !last || last->round != x->round;
-  for (size_t t = 0; t < b->base.net->n_tensors; t++) {
+  for (size_t i = 0; i < b->tensors.n; i++) {
+    int t = b->tensors.data[i];
     wk_sched_tensor_state y = {.place = {.buffer = -1}, .before = {.buffer = -1},
                                .low = INT64_MAX, .keep = INT64_MAX,
                                .planes = {INT64_MAX, 0}, .made = {INT64_MAX, 0}};
@@ -132,11 +134,12 @@ static void begin_tensors(wk_sched_builder *b, const wk_sched_strip *last) {
     x->tensors[t] = y;
   }
   if (is_new) find_planes(b);
-  for (size_t t = 0; t < b->base.net->n_tensors && is_new && last; t++) {
+  for (size_t i = 0; i < b->tensors.n && is_new && last; i++) {
+    int t = b->tensors.data[i];
     const wk_sched_tensor_state *z = &last->tensors[t];
     wk_sched_tensor_state *y = &x->tensors[t];
     y->continues = y->planes[0] == z->planes[0] && y->planes[1] == z->planes[1] &&
-                   !wk_sched_is_made_here(b, (int)t);
+                   !wk_sched_is_made_here(b, t);
   }
 }
 
@@ -234,6 +237,21 @@ static void use_strips(wk_sched_builder *b, int n) {
   }
 }
 
+static void note_tensor(wk_sched_builder *b, int tensor) {
+  for (size_t i = 0; i < b->tensors.n; i++)
+    if (b->tensors.data[i] == tensor) return;
+  if (tensor >= 0) wk_vec_push(&b->tensors, tensor);
+}
+
+static void find_tensors(wk_sched_builder *b, const wk_sched_group *g) {
+  b->tensors.n = 0;
+  for (int i = g->first; i <= g->last; i++) {
+    note_tensor(b, wk_sched_op_of(b, i)->out.tensor);
+    for (int k = 0; k < WK_SCHED_OPERANDS; k++)
+      note_tensor(b, wk_sched_op_of(b, i)->in[k].tensor);
+  }
+}
+
 /* Rounds [r0, r1) of a group: the strips one after the other, or each stage of a strip behind the
  * stage before of the next strip. */
 static void build_group(wk_sched_builder *b, const wk_sched_group *g, int r0, int r1,
@@ -242,6 +260,7 @@ static void build_group(wk_sched_builder *b, const wk_sched_group *g, int r0, in
   int64_t count = (int64_t)(r1 - r0) * g->strips;
   b->base.group = g;
   use_strips(b, n + 1);
+  find_tensors(b, g);
   for (int64_t at = 0; at < count + n - 1 && !b->is_too_large; at++) {
     if (at < count) begin_strip(b, at, r0 + (int)(at / g->strips), (int)(at % g->strips));
     for (int k = 0; k < n; k++)
@@ -365,6 +384,7 @@ bool wk_sched_build_within(const wk_sched_net *net, const wk_sched_plan *p,
     build_together(&b, g, end);
   }
   look_at_room(&b);
+  wk_vec_free(&b.tensors);
   wk_arena_free(b.arena);
   return !b.is_too_large;
 }
