@@ -126,6 +126,9 @@ static bool choose(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   const wk_type type = *wk_type_of(r, n->in[0]);
   if (type.dtype != WK_F32) return false;
   size_t n_parts = addends(r, n->in[0], parts);
+  size_t masks = 0;
+  for (size_t i = 0; i < n_parts; i++) masks += is_mask_within(r, parts[i], 0, &(double){0});
+  if (!masks || masks == n_parts) return false;
   const void *attrs = n->attrs;
   const wk_value_id y = n->out[0];
   r->name = n->name;
