@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "compiler/passes/rewrite.h"
+#include "compiler/passes/recognise.h"
 
 enum {
   FAR = 64,      /* what a mask takes away at least: exp(-64) is 2^-92 */
@@ -29,24 +29,18 @@ static bool is_constant_mask(const wk_rewrite *r, wk_value_id v, double *most) {
   return any;
 }
 
-static bool number(const wk_rewrite *r, wk_value_id v, double *x) {
-  if (!wk_known(r, v) || wk_type_count(wk_type_of(r, v)) != 1) return false;
-  *x = wk_load_f64(wk_val(r->g, v)->data, wk_type_of(r, v)->dtype, 0);
-  return true;
-}
-
 /* m - 1 */
 static bool is_less_one(const wk_rewrite *r, wk_value_id v) {
   const wk_node *n = wk_made_by(r, v, WK_OP_SUB);
   double one;
-  return n && number(r, n->in[1], &one) && one == 1;
+  return n && wk_match_number(r, n->in[1], &one) && one == 1;
 }
 
 /* (1 - m) * -10000, (m - 1) * 10000: m is 1 for what takes part, and 0 else. */
 static bool is_scaled_mask(const wk_rewrite *r, const wk_node *n, double *most) {
   for (int i = 0; i < 2; i++) {
     double factor;
-    if (!number(r, n->in[i], &factor)) continue;
+    if (!wk_match_number(r, n->in[i], &factor)) continue;
     if (is_less_one(r, n->in[1 - i])) factor = -factor;
     *most = factor;
     return factor <= -FACTOR;
@@ -57,7 +51,7 @@ static bool is_scaled_mask(const wk_rewrite *r, const wk_node *n, double *most) 
 /* where(c, 0, far) and the other way round */
 static bool is_chosen_mask(const wk_rewrite *r, const wk_node *n, double *most) {
   double x[2];
-  if (!number(r, n->in[1], &x[0]) || !number(r, n->in[2], &x[1])) return false;
+  if (!wk_match_number(r, n->in[1], &x[0]) || !wk_match_number(r, n->in[2], &x[1])) return false;
   *most = x[0] == 0 ? x[1] : x[0];
   return (x[0] == 0 || x[1] == 0) && *most <= -FAR;
 }
@@ -91,13 +85,11 @@ static bool is_mask_within(const wk_rewrite *r, wk_value_id v, int depth, double
   }
 }
 
-/* Bools: v takes something away there. */
-static wk_value_id takes_away(wk_rewrite *r, wk_value_id v) {
-  double most;
-  if (!is_mask_within(r, v, 0, &most)) return WK_NONE;
-  wk_value_id half = wk_rewrite_scalar(r, wk_type_of(r, v)->dtype, most < -FLT_MAX ? -FLT_MAX / 2
-                                                                                  : most / 2);
-  return half == WK_NONE ? WK_NONE : wk_rewrite_2(r, WK_OP_LESS, NULL, v, half);
+/* Bools: mask v takes something away there, `most` or less. */
+static wk_value_id takes_away(wk_rewrite *r, wk_value_id v, double most) {
+  double half = most < -FLT_MAX ? -FLT_MAX / 2 : most / 2;
+  wk_value_id limit = wk_rewrite_scalar(r, wk_type_of(r, v)->dtype, half);
+  return limit == WK_NONE ? WK_NONE : wk_rewrite_2(r, WK_OP_LESS, NULL, v, limit);
 }
 
 /* What is added up to v and has no other reader. */
@@ -118,33 +110,45 @@ static size_t addends(const wk_rewrite *r, wk_value_id v, wk_value_id out[ADDEND
   return n;
 }
 
+/* What is added up: masks, and what they take from. */
+typedef struct {
+  wk_value_id v[ADDENDS];
+  bool is_mask[ADDENDS];
+  double most[ADDENDS];
+  size_t n;
+} sum;
+
+/* There are masks, and something else that has the shape of the whole. */
+static bool sum_of(const wk_rewrite *r, wk_value_id v, sum *s) {
+  bool has_mask = false, has_whole = false;
+  s->n = addends(r, v, s->v);
+  for (size_t i = 0; i < s->n; i++) {
+    s->is_mask[i] = is_mask_within(r, s->v[i], 0, &s->most[i]);
+    has_mask |= s->is_mask[i];
+    has_whole |= !s->is_mask[i] && wk_shape_equal(wk_type_of(r, s->v[i]), wk_type_of(r, v));
+  }
+  return has_mask && has_whole;
+}
+
 /* softmax(x + mask) as softmax(where(mask < half of what it takes away, -FLT_MAX, x)) */
 static bool choose(wk_rewrite *r, wk_node_id id, const wk_node *n) {
-  wk_value_id parts[ADDENDS], rest = WK_NONE, mask = WK_NONE;
+  wk_value_id all[2] = {WK_NONE, WK_NONE}; /* what they take from; what takes away */
+  sum s;
   (void)id;
-  if (n->op != WK_OP_SOFTMAX || n->predicate != WK_NONE) return false;
-  const wk_type type = *wk_type_of(r, n->in[0]);
-  if (type.dtype != WK_F32) return false;
-  size_t n_parts = addends(r, n->in[0], parts);
-  size_t masks = 0;
-  for (size_t i = 0; i < n_parts; i++) masks += is_mask_within(r, parts[i], 0, &(double){0});
-  if (!masks || masks == n_parts) return false;
-  const void *attrs = n->attrs;
+  if (n->op != WK_OP_SOFTMAX || n->predicate != WK_NONE ||
+      wk_type_of(r, n->in[0])->dtype != WK_F32 || !sum_of(r, n->in[0], &s))
+    return false;
+  void *attrs = wk_attrs_clone(r->arena, n->op, n->attrs);
   const wk_value_id y = n->out[0];
   r->name = n->name;
-  for (size_t i = 0; i < n_parts; i++) {
-    wk_value_id away = takes_away(r, parts[i]), *of = away == WK_NONE ? &rest : &mask;
-    wk_value_id part = away == WK_NONE ? parts[i] : away;
-    *of = *of == WK_NONE ? part
-                         : wk_rewrite_2(r, away == WK_NONE ? WK_OP_ADD : WK_OP_OR, NULL, *of, part);
+  for (size_t i = 0; i < s.n; i++) {
+    wk_value_id v = s.is_mask[i] ? takes_away(r, s.v[i], s.most[i]) : s.v[i];
+    wk_value_id *of = &all[s.is_mask[i]];
+    *of = *of == WK_NONE ? v : wk_rewrite_2(r, s.is_mask[i] ? WK_OP_OR : WK_OP_ADD, NULL, *of, v);
   }
-  if (mask == WK_NONE || rest == WK_NONE || !wk_shape_equal(wk_type_of(r, rest), &type))
-    return false;
-  const wk_value_id in[] = {mask, wk_rewrite_scalar(r, WK_F32, (double)-FLT_MAX), rest};
+  const wk_value_id in[] = {all[1], wk_rewrite_scalar(r, WK_F32, (double)-FLT_MAX), all[0]};
   wk_value_id x = wk_rewrite_add(r, WK_OP_WHERE, NULL, 3, in);
-  if (x == WK_NONE) return false;
-  return wk_rewrite_replace(r, y, wk_rewrite_1(r, WK_OP_SOFTMAX, wk_attrs_clone(r->arena,
-                                               WK_OP_SOFTMAX, attrs), x));
+  return x != WK_NONE && wk_rewrite_replace(r, y, wk_rewrite_1(r, WK_OP_SOFTMAX, attrs, x));
 }
 
 static wk_status choose_all(wk_graph *g, wk_pass_ctx *c) { return wk_rewrite_run(g, c, choose); }

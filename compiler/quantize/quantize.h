@@ -7,7 +7,8 @@
  *   range    what was seen of one tensor; scale and zero point by a method
  *   weights  constants as i8 and i32
  *   build    the quantised module
- *   norms    batch norms as convolutions, before anything else
+ *   batch_norm  batch norms as convolutions, before anything else
+ *   rms_norm    norms that are written out, which are one layer
  *   equalise ranges of weights evened out between neighbours, before there is a plan
  *
  * A plan and everything made from it refer to ids of one normalised module, which must not change
