@@ -11,6 +11,7 @@ typedef struct {
   wk_sched_searching *x;
   wk_rng random;
   bool has_stages, has_stacks; /* that the plan may do beside, or after others */
+  int64_t judged;              /* steps */
 } improving;
 
 static size_t random_group(improving *y, size_t n) {
@@ -250,17 +251,23 @@ static wk_sched_verdict judge_near(const wk_sched_searching *x, const wk_sched_p
   return wk_sched_judge(x, p, from, to);
 }
 
+static bool is_global(const wk_sched_plan *a, const wk_sched_plan *b) {
+  return a->chunk != b->chunk || a->lasting != b->lasting;
+}
+
 /* What differs, by itself, hardly makes it slower; more around it shows that it gets faster. */
-static bool is_promising(const wk_sched_searching *x, const wk_sched_plan *best) {
-  const wk_sched_plan *now = &x->plan;
+static bool is_promising(improving *y, const wk_sched_plan *best) {
+  const wk_sched_plan *now = &y->x->plan;
   changed c = {0};
-  if (best->chunk != now->chunk || best->lasting != now->lasting) return true;
+  if (is_global(best, now)) return true;
   note_groups(&c, best, now);
-  note_residents(&c, x, best, now);
+  note_residents(&c, y->x, best, now);
   if (c.first == now->groups.n) return false;
-  wk_sched_verdict a = judge_near(x, best, c, 1), b = judge_near(x, now, c, 1);
+  wk_sched_verdict a = judge_near(y->x, best, c, 1), b = judge_near(y->x, now, c, 1);
+  y->judged += a.steps + b.steps;
   if (!b.fits || (a.fits && b.cycles >= a.cycles + a.cycles / 128)) return false;
-  a = judge_near(x, best, c, 5), b = judge_near(x, now, c, 5);
+  a = judge_near(y->x, best, c, 5), b = judge_near(y->x, now, c, 5);
+  y->judged += a.steps + b.steps;
   return wk_sched_is_better(&b, &a);
 }
 
@@ -271,36 +278,62 @@ static bool has_stages(const wk_sched_searching *x) {
          wk_sched_stages(x->net, &all) > 1;
 }
 
-void wk_sched_improve(wk_sched_searching *x, int tries) {
+/* Changes the plan, and back again unless that has made it faster than the best one. In a long plan
+ * what is around the change tells. */
+static bool try_change(improving *y, wk_sched_plan *best) {
+  wk_sched_searching *x = y->x;
+  bool is_tried = make_move(y), is_better = false;
+  if (is_tried) {
+    mend_rounds(x);
+    mend_residents(x);
+    is_better = is_promising(y, best);
+  }
+  if (is_better && (is_global(best, &x->plan) || !wk_sched_is_long(&x->plan))) {
+    wk_sched_verdict v = wk_sched_judge_whole(x, &x->plan), b = wk_sched_judge_whole(x, best);
+    is_better = wk_sched_is_better(&v, &b);
+  }
+  if (is_better) copy_plan(x->net, &x->plan, best);
+  else copy_plan(x->net, best, &x->plan);
+  return is_better;
+}
+
+/* A plan, and what all of it takes. */
+typedef struct {
+  wk_sched_plan plan;
+  wk_sched_verdict verdict;
+} proven_plan;
+
+/* What is around changes stood for the whole, and some rounds for all: where these are not faster
+ * than the plan that is proven, it is that one again. */
+static void prove(wk_sched_searching *x, proven_plan *p) {
+  wk_sched_verdict v = wk_sched_judge_all(x);
+  bool is_better = v.fits && (!p->verdict.fits || v.cycles <= p->verdict.cycles);
+  if (is_better) copy_plan(x->net, &x->plan, &p->plan), p->verdict = v;
+  else copy_plan(x->net, &p->plan, &x->plan);
+}
+
+static void free_plan(wk_sched_plan *p) {
+  wk_vec_free(&p->groups);
+  free(p->resident);
+}
+
+void wk_sched_improve(wk_sched_searching *x, int tries, int64_t steps) {
+  enum { CHANGES = 8 }; /* that are proven together */
   improving y = {.x = x, .random = {1},
                  .has_stages = has_stages(x),
                  .has_stacks = wk_sched_tries_stacks(x)};
-  wk_sched_plan first = {0}, best = {0};
-  if (!tries || !x->plan.groups.n) return;
-  first.resident = wk_xcalloc(x->net->n_tensors, sizeof(int));
-  best.resident = wk_xcalloc(x->net->n_tensors, sizeof(int));
-  copy_plan(x->net, &x->plan, &first);
-  wk_sched_verdict before = wk_sched_judge_all(x);
-  wk_sched_verdict least = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
+  wk_sched_plan best = {.resident = wk_xcalloc(x->net->n_tensors, sizeof(int))};
+  proven_plan proven = {.plan.resident = wk_xcalloc(x->net->n_tensors, sizeof(int))};
+  if (!x->plan.groups.n) tries = 0;
+  if (tries) proven.verdict = wk_sched_judge_all(x);
+  copy_plan(x->net, &x->plan, &proven.plan);
   copy_plan(x->net, &x->plan, &best);
-  for (int i = 0; i < tries; i++) {
-    bool is_tried = make_move(&y);
-    if (is_tried) mend_rounds(x);
-    if (is_tried) mend_residents(x);
-    if (is_tried && is_promising(x, &best)) {
-      wk_sched_verdict v = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
-      if (wk_sched_is_better(&v, &least)) {
-        least = v;
-        copy_plan(x->net, &x->plan, &best);
-        continue;
-      }
-    }
-    copy_plan(x->net, &best, &x->plan);
+  for (int i = 0, changes = 0; i < tries && y.judged < steps; i++) {
+    if (!try_change(&y, &best) || ++changes % CHANGES) continue;
+    prove(x, &proven);
+    copy_plan(x->net, &x->plan, &best);
   }
-  wk_sched_verdict now = wk_sched_judge_all(x); /* where some rounds stood for all */
-  if (before.fits && (!now.fits || now.cycles > before.cycles)) copy_plan(x->net, &first, &x->plan);
-  wk_vec_free(&first.groups);
-  wk_vec_free(&best.groups);
-  free(first.resident);
-  free(best.resident);
+  if (tries) prove(x, &proven);
+  free_plan(&best);
+  free_plan(&proven.plan);
 }

@@ -109,27 +109,42 @@ static void add_up(const wk_sched_steps *s, const wk_sched_times *t, verdict *v,
   for (int q = 0; q < WK_SCHED_QUEUES; q++) busy[q] += p.busy[q];
 }
 
+/* Of the steps as far as they were built: the layer of the one that has no room. */
+static verdict misfit(const searching *x, const wk_sched_group *first, size_t failed) {
+  const wk_sched_steps *s = x->steps;
+  verdict v = {.steps = (int64_t)s->list.n};
+  if (failed < s->list.n && s->list.data[failed].layer)
+    v.misfit = (int)(s->list.data[failed].layer - 1 - x->net->ops[first->first].layer);
+  return v;
+}
+
+static verdict sum_up(const searching *x, const wk_sched_times *t) {
+  const wk_sched_machine *m = x->net->machine;
+  verdict v = {.fits = true, .steps = (int64_t)x->steps->list.n};
+  int64_t work[WK_SCHED_QUEUES];
+  add_up(x->steps, t, &v, work);
+  v.most = v.bus = (double)v.bytes * (double)m->bytes_den / (double)m->bytes_num;
+  for (int q = 0; q < m->queues.n; q++) {
+    if (!wk_sched_in(m->queues.computes, q)) continue;
+    v.busy[q] = (double)work[q];
+    if (v.busy[q] > v.most) v.most = v.busy[q];
+  }
+  v.cost = cost_of(x, &v, 0);
+  return v;
+}
+
 verdict wk_sched_judge_anew(const searching *x, const wk_sched_plan *p, size_t g0, size_t g1) {
   wk_sched_steps *s = x->steps;
   wk_sched_times t;
   int64_t room = x->net->machine->scratchpad;
+  const wk_sched_group *first = &p->groups.data[g0];
   wk_sched_steps_clear(s, x->net);
-  if (!wk_sched_build_within(x->net, p, x->uses, g0, g1, room, s)) return (verdict){0};
+  if (!wk_sched_build_within(x->net, p, x->uses, g0, g1, room, s))
+    return misfit(x, first, s->list.n - 1);
   wk_sched_depend(x->net, x->o->prefetch, x->o->without, s);
   wk_arena *a = wk_arena_new();
-  verdict v = {.fits = wk_sched_simulate(x->net, s, room, x->o->prefetch, a, &t)};
-  int64_t work[WK_SCHED_QUEUES];
-  if (v.fits) {
-    const wk_sched_machine *m = x->net->machine;
-    add_up(s, &t, &v, work);
-    v.most = v.bus = (double)v.bytes * (double)m->bytes_den / (double)m->bytes_num;
-    for (int q = 0; q < m->queues.n; q++) {
-      if (!wk_sched_in(m->queues.computes, q)) continue;
-      v.busy[q] = (double)work[q];
-      if (v.busy[q] > v.most) v.most = v.busy[q];
-    }
-    v.cost = cost_of(x, &v, 0);
-  }
+  bool fits = wk_sched_simulate(x->net, s, room, x->o->prefetch, a, &t);
+  verdict v = fits ? sum_up(x, &t) : misfit(x, first, t.failed);
   wk_arena_free(a);
   return v;
 }
@@ -164,13 +179,16 @@ int wk_sched_most_strips(const searching *x, int first, int last) {
 }
 
 /* What an effort allows: operators of a group, more strips that are tried although they were no
- * better, how fast their number grows, and steps of the local search: for each operator, as if
- * there were SOME more, and all together at most. */
+ * better, how fast their number grows, and of the local search: changes that are tried for each
+ * operator, as if there were SOME more, and all together at most; thousands of steps in the plans
+ * that are judged for it. */
 enum { SOME = 60 };
 static const struct {
-  int longest, worse, step, tries, most;
-} efforts[] = {
-    {3, 1, 1, 0, 0}, {6, 3, 3, 4, 400}, {8, 4, 4, 6, 1500}, {12, 6, 6, 10, 4000}};
+  int longest, worse, step, tries, most, steps;
+} efforts[] = {{3, 1, 1, 0, 0, 0},
+               {6, 3, 3, 4, 400, 2000},
+               {8, 4, 4, 6, 1500, 20000},
+               {12, 6, 6, 10, 4000, 100000}};
 
 static int next_strips(int s, int step) { return s < step + 1 ? s + 1 : s + wk_ceil_div(s, step); }
 
@@ -298,17 +316,16 @@ static wk_status refuse_group(searching *x, int first, int last, int misfit) {
 enum { LASTING = 48 };
 
 /* Which buffers are taken for lasting ones decides how the scratchpad falls into pieces. */
-static verdict find_lasting(searching *x) {
+static void find_lasting(searching *x) {
   static const int tried[] = {LASTING, 24, 128};
   verdict least = {.fits = false};
   int best = tried[0];
   for (size_t i = 0; i < WK_COUNTOF(tried); i++) {
     x->plan.lasting = tried[i];
-    verdict v = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
+    verdict v = wk_sched_judge_whole(x, &x->plan);
     if (v.fits && (!least.fits || v.cycles < least.cycles)) least = v, best = tried[i];
   }
   x->plan.lasting = best;
-  return least;
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -366,16 +383,14 @@ static void take_groups(searching *x, const cut *best) {
 /* Of the groups that the guesses lead to, those that are fastest one after the other. */
 static void choose_groups(searching *x, cut *const best[GUESSES]) {
   verdict least = {.fits = false};
-  int lasting = 0;
   x->guess = 0;
   for (int k = 0; k < guesses(x); k++) {
     take_groups(x, best[k]);
-    verdict v = find_lasting(x);
-    if (k && (!v.fits || (least.fits && v.cycles >= least.cycles))) continue;
-    least = v, x->guess = k, lasting = x->plan.lasting;
+    verdict v = wk_sched_judge_whole(x, &x->plan);
+    if (v.fits && (!least.fits || v.cycles < least.cycles)) least = v, x->guess = k;
   }
   take_groups(x, best[x->guess]);
-  x->plan.lasting = lasting;
+  find_lasting(x);
 }
 
 static wk_status find_groups(searching *x) {
@@ -391,122 +406,34 @@ static wk_status find_groups(searching *x) {
   return s;
 }
 
-/* ---- residency ------------------------------------------------------------------------------- */
-
-size_t wk_sched_group_of(const wk_sched_plan *p, int op) {
-  size_t g = 0;
-  while (p->groups.data[g].last < op) g++;
-  return g;
-}
-
-/* Of a tensor that stays from group g to group `end`: those of a round, if they go together. */
-static int64_t resident_bytes(const searching *x, size_t tensor, size_t g, size_t end) {
-  const wk_sched_plan *p = &x->plan;
-  const wk_sched_tensor *y = &x->net->tensors[tensor];
-  bool together = p->groups.data[g].rounds > 1;
-  for (size_t i = g + 1; i <= end; i++) together = together && p->groups.data[i].follows;
-  int64_t planes[2];
-  if (!together) return y->bytes;
-  wk_sched_planes_in(x->net, p->groups.data[g].first, p->groups.data[end].last, (int)tensor,
-                     WK_SCHED_WRITES | WK_SCHED_READS, p->groups.data[g].rounds, 0, planes);
-  return (planes[1] - planes[0]) * y->rows * y->row;
-}
-
-bool wk_sched_may_stay(const searching *x, size_t tensor, int last) {
-  const wk_sched_use *u = &x->uses[tensor];
-  const wk_sched_tensor *y = &x->net->tensors[tensor];
-  int from = u->first_writer >= 0 ? u->first_writer : u->first_reader;
-  if (wk_sched_leaves_out(x, WK_SCHED_RESIDENCY) || y->is_shaped || from < 0 ||
-      u->last_reader < 0 || last < u->last_writer)
-    return false;
-  size_t g = wk_sched_group_of(&x->plan, from), end = wk_sched_group_of(&x->plan, last);
-  return g != end && resident_bytes(x, tensor, g, end) <= x->net->machine->scratchpad / 2;
-}
-
-void wk_sched_widen(const wk_sched_plan *p, size_t by, size_t *from, size_t *to) {
-  *from = *from > by ? *from - by : 0;
-  *to = *to + by < p->groups.n ? *to + by : p->groups.n;
-  while (*from && p->groups.data[*from].follows) --*from;
-  while (*to < p->groups.n && p->groups.data[*to].follows) ++*to;
-}
-
-/* Tensors that go from group to group stay where that makes what is around them faster: the groups
- * from the first to the last that have it, and `around` before and behind. */
-static void find_residents_near(searching *x, size_t around) {
-  wk_sched_plan *p = &x->plan;
-  for (size_t t = 0; t < x->net->n_tensors; t++) {
-    const wk_sched_use *u = &x->uses[t];
-    int last[2] = {u->last_reader, u->first_reader};
-    for (int k = 0; k < (last[0] == last[1] ? 1 : 2); k++) {
-      if (!wk_sched_may_stay(x, t, last[k])) continue;
-      int before = p->resident[t];
-      size_t end = wk_sched_group_of(p, last[k]), to = end + 1;
-      size_t from = wk_sched_group_of(p, u->first_writer >= 0 ? u->first_writer : u->first_reader);
-      wk_sched_widen(p, around, &from, &to);
-      verdict now = wk_sched_judge(x, p, from, to);
-      p->resident[t] = p->groups.data[end].last;
-      verdict v = wk_sched_judge(x, p, from, to);
-      if (wk_sched_is_better(&v, &now)) break;
-      p->resident[t] = before;
-    }
-  }
-}
-
-static void forget_residents(searching *x) {
-  for (size_t t = 0; t < x->net->n_tensors; t++) x->plan.resident[t] = -1;
-}
-
-/* In a long plan by what is around each; which is far enough only the whole shows. */
-static void find_residents(searching *x) {
-  static const size_t tried[] = {3, 5, 8};
-  size_t n = x->net->n_tensors, groups = x->plan.groups.n;
-  verdict least = wk_sched_judge(x, &x->plan, 0, groups);
-  bool is_long = least.fits && groups > 2 * tried[WK_COUNTOF(tried) - 1] + 2;
-  int *best = wk_xcalloc(n, sizeof *best);
-  if (!is_long) find_residents_near(x, groups);
-  for (size_t t = 0; t < n; t++) best[t] = x->plan.resident[t];
-  for (size_t i = 0; i < WK_COUNTOF(tried) && is_long; i++) {
-    forget_residents(x);
-    find_residents_near(x, tried[i]);
-    verdict v = wk_sched_judge(x, &x->plan, 0, groups);
-    if (wk_sched_is_better(&v, &least)) least = v, memcpy(best, x->plan.resident, n * sizeof *best);
-  }
-  memcpy(x->plan.resident, best, n * sizeof *best);
-  free(best);
-}
-
-/* What stays was found for one round; the next one may find no room between it. */
-static void find_residents_again(searching *x) {
-  if (wk_sched_judge(x, &x->plan, 0, x->plan.groups.n).fits) return;
-  forget_residents(x);
-  find_residents(x);
-}
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* Constants in smaller or larger pieces, once it is known what they are loaded behind. */
 static void find_chunk(searching *x) {
   const int64_t first = x->plan.chunk, tried[] = {first / 2, first * 2};
-  verdict least = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
+  verdict least = wk_sched_judge_whole(x, &x->plan);
   int64_t best = first;
   for (size_t i = 0; i < WK_COUNTOF(tried); i++) {
     x->plan.chunk = tried[i];
-    verdict v = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
+    verdict v = wk_sched_judge_whole(x, &x->plan);
     if (v.fits && (!least.fits || v.cycles < least.cycles)) least = v, best = tried[i];
   }
   x->plan.chunk = best;
 }
 
-static wk_status search(searching *x) {
+static wk_status search_groups(searching *x) {
   x->plan.resident = wk_xcalloc(x->net->n_tensors, sizeof *x->plan.resident);
   x->plan.lasting = LASTING;
   x->plan.marks = x->o->marks;
   x->plan.chunk = first_chunk(x);
-  forget_residents(x);
-  WK_TRY(find_groups(x));
-  if (x->o->effort > 0) {
-    find_residents(x);
-    find_chunk(x);
-  }
-  return NULL;
+  wk_sched_forget_residents(x);
+  return find_groups(x);
+}
+
+static void search_rest(searching *x) {
+  if (x->o->effort < 1) return;
+  wk_sched_find_residents(x);
+  find_chunk(x);
 }
 
 verdict wk_sched_judge_all(const searching *x) {
@@ -522,6 +449,14 @@ static bool is_faster(const searching *x, const searching *than, int64_t margin,
   cycles[0] = v.fits ? v.cycles : INT64_MAX;
   cycles[1] = now.fits ? now.cycles : INT64_MAX;
   return v.fits && cycles[0] < cycles[1] - cycles[1] / margin;
+}
+
+/* A long plan that is slower by so much as it stands will not be the faster one for what stays. */
+static bool is_hopeless(const searching *x, const searching *than) {
+  enum { SLOWER = 8 };
+  int64_t cycles[2];
+  return wk_sched_is_long(&x->plan) && !is_faster(x, than, INT64_MAX, cycles) &&
+         cycles[0] - cycles[1] > cycles[1] / SLOWER;
 }
 
 /* Candidates of the search before, or those behind, are none of the plan's. */
@@ -589,10 +524,12 @@ static void search_other(searching *x, const other_search *how) {
   y.plan = (wk_sched_plan){.limit = how->is_first ? 1 : x->plan.limit};
   other.effort = effort;
   other.without |= without;
-  wk_status failed = search(&y); /* then what has been found stays */
+  wk_status failed = search_groups(&y); /* then what has been found stays */
+  bool is_new = !failed && !(without & WK_SCHED_FUSION && is_hopeless(&y, x));
+  if (is_new) search_rest(&y);
   y.plan.limit = x->plan.limit;
-  if (!failed && how->is_first) find_residents_again(&y);
-  bool is_better = !failed && is_faster(&y, x, margin, cycles);
+  if (is_new && how->is_first) wk_sched_find_residents_again(&y);
+  bool is_better = is_new && is_faster(&y, x, margin, cycles);
   wk_status_free(failed);
   if (is_better) {
     wk_sched_plan worse = x->plan;
@@ -631,9 +568,10 @@ static wk_status search_all(searching *x, int limit) {
   int tries = efforts[x->o->effort].tries * ((int)x->net->n_ops + SOME);
   if (tries > most) tries = most;
   x->plan = (wk_sched_plan){.limit = limit};
-  WK_TRY(search(x));
+  WK_TRY(search_groups(x));
+  search_rest(x);
   search_others(x);
-  wk_sched_improve(x, tries);
+  wk_sched_improve(x, tries, (int64_t)1000 * efforts[x->o->effort].steps);
   record_plan(x);
   return NULL;
 }

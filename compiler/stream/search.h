@@ -76,6 +76,8 @@ wk_status wk_sched_prove_made(const wk_sched_net *net, const wk_sched_made *x) W
 typedef struct wk_sched_looks wk_sched_looks;
 wk_sched_looks *wk_sched_looks_new(const wk_sched_net *net);
 void wk_sched_looks_free(wk_sched_looks *x); /* NULL ok */
+/* Of an operator's: equal for equal ones. */
+uint64_t wk_sched_look_hash(const wk_sched_looks *x, int op);
 
 typedef struct {
   const wk_sched_net *net;
@@ -95,6 +97,9 @@ typedef struct {
   double most; /* the largest of the next line */
   double busy[WK_SCHED_QUEUES], bus; /* cycles that engines and the memory are busy */
   int64_t cycles, bytes;
+  int64_t steps; /* that it took to find it */
+  int misfit;    /* where it does not fit: the layer of the step that has no room, counted from that
+                    of the first operator; 0: not known */
 } wk_sched_verdict;
 
 static inline bool wk_sched_leaves_out(const wk_sched_searching *x, unsigned idea) {
@@ -106,6 +111,12 @@ wk_sched_verdict wk_sched_judge(const wk_sched_searching *x, const wk_sched_plan
                                 size_t g1);
 wk_sched_verdict wk_sched_judge_anew(const wk_sched_searching *x, const wk_sched_plan *p,
                                      size_t g0, size_t g1);
+/* So many groups that runs of them stand for the whole. */
+bool wk_sched_is_long(const wk_sched_plan *p);
+/* All groups of a plan; of a long one put together from runs of them, so that it is near what
+ * wk_sched_judge finds, and need not fit where all of these do. cost, most, busy, bus and misfit
+ * are 0 then. */
+wk_sched_verdict wk_sched_judge_whole(const wk_sched_searching *x, const wk_sched_plan *p);
 /* Groups [*from, *to) become those and so many before and behind; groups that go together stay
  * so. */
 void wk_sched_widen(const wk_sched_plan *p, size_t by, size_t *from, size_t *to);
@@ -139,7 +150,14 @@ bool wk_sched_may_stay(const wk_sched_searching *x, size_t tensor, int last);
 /* The group of an operator. */
 size_t wk_sched_group_of(const wk_sched_plan *p, int op);
 
-/* Changes x->plan step by step where that makes the whole faster; at most `tries` are judged. */
-void wk_sched_improve(wk_sched_searching *x, int tries);
+/* Tensors of x->plan stay from group to group where that makes it faster; none does before. */
+void wk_sched_find_residents(wk_sched_searching *x);
+void wk_sched_forget_residents(wk_sched_searching *x);
+/* What stays was found for one round; the next one may find no room between it. */
+void wk_sched_find_residents_again(wk_sched_searching *x);
+
+/* Changes x->plan where that makes the whole faster, one thing after the other: at most `tries`,
+ * until so many steps have been judged for it. */
+void wk_sched_improve(wk_sched_searching *x, int tries, int64_t steps);
 
 #endif

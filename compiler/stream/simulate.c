@@ -17,9 +17,19 @@ typedef struct {
   const int64_t *waits; /* then, what has to be known; NULL: look again */
 } queue;
 
+/* What of a step is looked at often: it fits a line of a cache. */
+typedef struct {
+  wk_sched_counts needs;
+  uint32_t ordinal;
+  int32_t group;
+  int32_t buffers[WK_SCHED_ACCESSES]; /* each once */
+  uint8_t n_buffers, queue;
+} brief;
+
 typedef struct {
   const wk_sched_net *net;
   const wk_sched_steps *steps;
+  brief *briefs; /* of the steps */
   const wk_sched_machine *m;
   const wk_sched_model *model;
   wk_sched_units *units;
@@ -50,11 +60,11 @@ static int64_t rounded(const simulation *x, const wk_sched_buffer *b) {
 
 /* A group that begins alone waits for buffers that end before it. */
 static bool must_wait(const simulation *x, const wk_sched_buffer *b) {
-  int group = x->steps->list.data[b->first].group;
+  int group = x->briefs[b->first].group;
   if (!x->begins_alone[group]) return false;
   for (size_t i = 0; i < x->room.n_live; i++) {
     const wk_sched_buffer *y = &x->steps->buffers.data[x->room.live[i].buffer];
-    if (x->steps->list.data[y->last].group < group) return true;
+    if (x->briefs[y->last].group < group) return true;
   }
   return false;
 }
@@ -72,19 +82,28 @@ static void enter_room(simulation *x) {
   }
 }
 
-/* Buffers that the step uses, each once. */
-static bool is_repeated(const wk_sched_step *s, int k) {
-  for (int j = 0; j < k; j++)
-    if (s->access[j].buffer == s->access[k].buffer) return true;
-  return false;
+static void add_buffer(brief *y, int number) {
+  for (int k = 0; k < y->n_buffers; k++)
+    if (y->buffers[k] == number) return;
+  y->buffers[y->n_buffers++] = number;
+}
+
+static void find_briefs(simulation *x) {
+  x->briefs = wk_xcalloc(x->steps->list.n, sizeof *x->briefs);
+  for (size_t i = 0; i < x->steps->list.n; i++) {
+    const wk_sched_step *s = &x->steps->list.data[i];
+    brief *y = &x->briefs[i];
+    y->ordinal = s->ordinal, y->queue = (uint8_t)s->queue, y->group = s->group;
+    memcpy(y->needs, s->needs, sizeof y->needs);
+    for (int k = 0; k < s->n_access; k++) add_buffer(y, s->access[k].buffer);
+  }
 }
 
 static void find_firsts(simulation *x) {
   for (size_t i = 0; i < x->steps->list.n; i++) {
-    const wk_sched_step *s = &x->steps->list.data[i];
-    for (int k = 0; k < s->n_access; k++) {
-      int number = s->access[k].buffer;
-      if (is_repeated(s, k)) continue;
+    const brief *s = &x->briefs[i];
+    for (int k = 0; k < s->n_buffers; k++) {
+      int number = s->buffers[k];
       x->users[number]++;
       if (x->steps->buffers.data[number].first != (int)i) continue;
       x->since[number] = x->order ? 0 : WK_SCHED_NEVER;
@@ -94,10 +113,9 @@ static void find_firsts(simulation *x) {
   if (x->order) x->n_firsts = 0;
 }
 
-static void free_room(simulation *x, const wk_sched_step *s, int64_t end) {
-  for (int k = 0; k < s->n_access && !x->order; k++) {
-    int number = s->access[k].buffer;
-    if (is_repeated(s, k)) continue;
+static void free_room(simulation *x, const brief *s, int64_t end) {
+  for (int k = 0; k < s->n_buffers && !x->order; k++) {
+    int number = s->buffers[k];
     x->ends[number] = later(x->ends[number], end);
     if (!--x->users[number]) wk_sched_room_end(&x->room, number, x->ends[number]);
   }
@@ -107,7 +125,7 @@ static void free_room(simulation *x, const wk_sched_step *s, int64_t end) {
 
 /* When the step retires is. */
 static void note_end(simulation *x, size_t i, int64_t end) {
-  const wk_sched_step *s = &x->steps->list.data[i];
+  const brief *s = &x->briefs[i];
   queue *q = &x->queues[s->queue];
   if (s->ordinal) end = later(end, q->retired[s->ordinal - 1]);
   q->retired[s->ordinal] = end;
@@ -131,7 +149,7 @@ static bool has_turn(const simulation *x, uint32_t step) {
 }
 
 static int64_t when(const simulation *x, queue *q, uint32_t step) {
-  const wk_sched_step *s = &x->steps->list.data[step];
+  const brief *s = &x->briefs[step];
   int64_t start = x->model->free(x->units, s->queue);
   q->waits = NULL;
   if (start == WK_SCHED_NEVER || !has_turn(x, step)) return WK_SCHED_NEVER;
@@ -141,8 +159,8 @@ static int64_t when(const simulation *x, queue *q, uint32_t step) {
     start = later(start, *q->waits);
     if (start == WK_SCHED_NEVER) return start;
   }
-  for (int k = 0; k < s->n_access; k++) {
-    q->waits = &x->since[s->access[k].buffer];
+  for (int k = 0; k < s->n_buffers; k++) {
+    q->waits = &x->since[s->buffers[k]];
     start = later(start, *q->waits);
     if (start == WK_SCHED_NEVER) return start;
   }
@@ -179,6 +197,10 @@ static void start(simulation *x, queue *q, int64_t at) {
   q->waits = NULL;
   x->t->start[i] = at;
   x->started++;
+  if (q->head < x->steps->issued[q - x->queues]) { /* these are far apart */
+    __builtin_prefetch(&x->steps->list.data[q->steps[q->head]].access);
+    __builtin_prefetch(wk_sched_command(x->steps, q->steps[q->head]));
+  }
   x->model->start(x->units, i, at);
   note_done(x);
 }
@@ -216,6 +238,7 @@ static bool next_event(simulation *x) {
 static void prepare(simulation *x) {
   const wk_sched_steps *s = x->steps;
   size_t buffers = s->buffers.n;
+  find_briefs(x);
   wk_sched_room_init(&x->room, x->room.capacity, buffers);
   x->units = x->model->open(x->net, s);
   x->since = wk_xcalloc(buffers, sizeof *x->since);
@@ -231,7 +254,7 @@ static void prepare(simulation *x) {
     for (uint32_t k = 0; k < s->issued[r]; k++) q->retired[k] = WK_SCHED_NEVER;
   }
   for (uint32_t i = 0; i < s->list.n; i++) {
-    const wk_sched_step *y = &s->list.data[i];
+    const brief *y = &x->briefs[i];
     x->queues[y->queue].steps[y->ordinal] = i;
     if (x->order) x->place_in_order[x->order[i]] = i;
   }
@@ -250,6 +273,7 @@ static void finish(simulation *x) {
   free(x->users);
   free(x->firsts);
   free(x->place_in_order);
+  free(x->briefs);
 }
 
 /* The step that finds no room; the number of steps: there is none. */

@@ -92,6 +92,8 @@ wk_sched_looks *wk_sched_looks_new(const wk_sched_net *net) {
   return x;
 }
 
+uint64_t wk_sched_look_hash(const wk_sched_looks *x, int op) { return x->ops[op].a; }
+
 void wk_sched_looks_free(wk_sched_looks *x) {
   if (!x) return;
   free(x->ops);

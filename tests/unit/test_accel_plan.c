@@ -344,7 +344,7 @@ static void improve(size_t graph, start from, int n, const char *without, wk_str
   open(&s, graph);
   if (*without) assert_null(wk_sched_ideas_read(without, &s.o.without));
   begin(&s, from);
-  if (n) wk_sched_improve(&s.x, n);
+  if (n) wk_sched_improve(&s.x, n, INT64_MAX);
   print_plan(&s, b);
   close(&s);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Verdicts that are kept (compiler/stream/verdicts.c): of any groups of any plan they are what
- * judging anew gives, and layers that are alike share them. */
+ * judging anew gives, and layers that are alike share them; of long plans they are put together
+ * (whole.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@
 
 #define QUANTISED "sat<i8>(rescale(%%0, 9000000i64, 13i64))" /* in a format */
 
-enum { BLOCKS = 6, IMAGES = 2 };
+enum { BLOCKS = 6, MANY = 40, IMAGES = 2 };
 
 typedef struct {
   wk_machine machine;
@@ -30,12 +31,12 @@ typedef struct {
 } subject;
 
 /* Blocks of a convolution and a sum with its input, all alike but one, whose weights are fewer. */
-static void write_graph(wk_str *b) {
+static void write_graph(wk_str *b, int blocks) {
   wk_str_printf(b, "module \"t\" {\ngraph @main(%%i: i8[%d,2,12,12,16]) {\n"
                    "  %%t = transpose(%%i) {perm=[0,1,4,2,3]} : i8[%d,2,16,12,12]\n"
                    "  %%x0 = reshape(%%t) {shape=[%d,32,12,12]} : i8[%d,32,12,12]\n",
                 IMAGES, IMAGES, IMAGES, IMAGES);
-  for (int i = 0; i < BLOCKS; i++) {
+  for (int i = 0; i < blocks; i++) {
     int k = i == 3 ? 1 : 3, pad = k / 2;
     wk_str_printf(b, "  %%w%d = constant i8[32,32,%d,%d] splat(%d)\n", i, k, k, i + 1);
     wk_str_printf(b, "  %%c%d = conv(%%x%d, %%w%d) {strides=[1,1], pads=[%d,%d,%d,%d], "
@@ -46,17 +47,17 @@ static void write_graph(wk_str *b) {
   }
   wk_str_printf(b, "  %%r = reshape(%%x%d) {shape=[%d,2,16,12,12]} : i8[%d,2,16,12,12]\n"
                    "  %%y = transpose(%%r) {perm=[0,1,3,4,2]} : i8[%d,2,12,12,16]\n"
-                   "  output %%y\n}\n}\n", BLOCKS, IMAGES, IMAGES, IMAGES);
+                   "  output %%y\n}\n}\n", blocks, IMAGES, IMAGES, IMAGES);
 }
 
-static void open(subject *s, int64_t scratchpad) {
+static void open(subject *s, int64_t scratchpad, int blocks) {
   wk_str text = {0};
   wk_accel_refused why;
   *s = (subject){.arena = wk_arena_new(), .o = {.prefetch = WK_PREFETCH_AUTO, .effort = 1},
                  .rng = {1}};
   assert_null(wk_machine_read("base", &s->machine));
   s->machine.scratchpad = scratchpad;
-  write_graph(&text);
+  write_graph(&text, blocks);
   wk_status bad = wk_module_parse(text.s, "t", &s->module);
   if (bad) fail_msg("%s: %s", bad->place, bad->message);
   wk_accel_net_init(&s->net, &s->machine, s->arena);
@@ -150,7 +151,7 @@ static void kept_are_those_found_anew(void **state) {
   (void)state;
   for (size_t m = 0; m < WK_COUNTOF(scratchpads); m++) {
     subject s;
-    open(&s, scratchpads[m]);
+    open(&s, scratchpads[m], BLOCKS);
     for (int i = 0; i < 150; i++) {
       draw_plan(&s);
       size_t n = s.x.plan.groups.n;
@@ -168,7 +169,7 @@ static void alike_are_judged_once(void **state) {
   subject s;
   size_t known[BLOCKS];
   (void)state;
-  open(&s, 262144);
+  open(&s, 262144, BLOCKS);
   s.x.plan.lasting = 48;
   s.x.plan.chunk = s.machine.scratchpad / 32;
   for (size_t t = 0; t < s.sched.n_tensors; t++) s.x.plan.resident[t] = -1;
@@ -183,8 +184,54 @@ static void alike_are_judged_once(void **state) {
   close(&s);
 }
 
+/* Each operator is a group; every second convolution finds its input in the scratchpad. */
+static void take_single_groups(subject *s) {
+  wk_sched_plan *p = &s->x.plan;
+  p->lasting = 48;
+  p->chunk = s->machine.scratchpad / 32;
+  for (int i = 0; i < (int)s->sched.n_ops; i++) {
+    wk_sched_group g = {.first = i, .last = i, .strips = 2, .rounds = 1, .keeps = true};
+    wk_vec_push(&p->groups, g);
+  }
+  for (size_t t = 0; t < s->sched.n_tensors; t++) p->resident[t] = -1;
+  for (int i = 3; i < (int)s->sched.n_ops; i += 4) p->resident[s->sched.ops[i].out.tensor] = i + 1;
+}
+
+/* Near the whole, of the steps of some layers; where a group is another one, of those near it. */
+static void long_plans_are_put_together(void **state) {
+  subject s;
+  (void)state;
+  open(&s, 262144, MANY);
+  take_single_groups(&s);
+  for (int strips = 2; strips < 6; strips++) {
+    s.x.plan.groups.data[MANY].strips = strips;
+    size_t before = wk_sched_verdicts_known(s.x.verdicts);
+    wk_sched_verdict near = wk_sched_judge_whole(&s.x, &s.x.plan);
+    size_t found = wk_sched_verdicts_known(s.x.verdicts) - before;
+    wk_sched_verdict v = wk_sched_judge_anew(&s.x, &s.x.plan, 0, s.x.plan.groups.n);
+    assert_true(v.fits && near.fits);
+    assert_int_equal(near.bytes, v.bytes);
+    assert_true(llabs(near.cycles - v.cycles) <= v.cycles / 50);
+    assert_in_range(found, 1, strips == 2 ? 10 : 6);
+  }
+  close(&s);
+}
+
+static void short_plans_are_judged_as_they_are(void **state) {
+  subject s;
+  (void)state;
+  open(&s, 262144, BLOCKS);
+  take_single_groups(&s);
+  wk_sched_verdict near = wk_sched_judge_whole(&s.x, &s.x.plan);
+  wk_sched_verdict v = wk_sched_judge_anew(&s.x, &s.x.plan, 0, s.x.plan.groups.n);
+  assert_int_equal(near.cycles, v.cycles);
+  close(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(kept_are_those_found_anew),
-                                     cmocka_unit_test(alike_are_judged_once)};
+                                     cmocka_unit_test(alike_are_judged_once),
+                                     cmocka_unit_test(long_plans_are_put_together),
+                                     cmocka_unit_test(short_plans_are_judged_as_they_are)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

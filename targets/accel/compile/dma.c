@@ -19,6 +19,16 @@ enum { FEWEST = 8 }; /* packs in flight */
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/* Cycles in which memory moves so many parts of bytes, rounded down and up. Divisions by what is no
+ * constant take long, and a power of two is the rule. */
+static int64_t whole_cycles(const dma *d, int64_t parts) {
+  return d->shift >= 0 ? parts >> d->shift : parts / d->machine->dram_bytes.num;
+}
+
+static int64_t cycles_for(const dma *d, int64_t parts) {
+  return whole_cycles(d, parts + d->machine->dram_bytes.num - 1);
+}
+
 /* ---- what a command moves -------------------------------------------------------------------- */
 
 /* Segments begin at multiples of a beat. */
@@ -28,6 +38,7 @@ static void find_traffic(const dma *d, const wk_isa_command *c, transfer *t) {
   int64_t at = WK_SV(c, LD, dram), beats = 0, bursts = 0;
   if (stride == run) run *= runs, runs = 1;
   int64_t tried = runs < m->bus ? runs : m->bus; /* then they lie in the bus as before */
+  if (stride % m->bus == 0 && stride % m->burst == 0) tried = 1;
   for (int64_t i = 0; i < tried; i++) {
     int64_t from = at + i * stride;
     beats += wk_ceil_div(from % m->bus + run, m->bus);
@@ -37,6 +48,8 @@ static void find_traffic(const dma *d, const wk_isa_command *c, transfer *t) {
   t->bursts = bursts * runs / tried;
   t->beats = beats;
   t->per_beat = wk_ceil_div(t->accesses, beats);
+  t->burst_beats = beats % t->bursts ? 0 : beats / t->bursts;
+  t->burst_accesses = t->accesses % t->bursts ? 0 : t->accesses / t->bursts;
 }
 
 static int64_t accesses_of(const wk_machine *m, const wk_isa_command *c, int64_t bytes) {
@@ -46,12 +59,23 @@ static int64_t accesses_of(const wk_machine *m, const wk_isa_command *c, int64_t
 }
 
 /* Beats of the first n bursts, accesses of them. */
-static int64_t beats_before(const transfer *t, int64_t n) { return t->beats * n / t->bursts; }
-static int64_t accesses_before(const transfer *t, int64_t n) { return t->accesses * n / t->bursts; }
+static int64_t beats_before(const transfer *t, int64_t n) {
+  return t->burst_beats ? t->burst_beats * n : t->beats * n / t->bursts;
+}
+static int64_t accesses_before(const transfer *t, int64_t n) {
+  return t->burst_accesses ? t->burst_accesses * n : t->accesses * n / t->bursts;
+}
 
 /* Beats of `size` bursts behind the first n. */
 static int64_t beats_of(const transfer *t, int64_t n, int64_t size) {
   return beats_before(t, n + size) - beats_before(t, n);
+}
+
+/* Of the next bursts that are served. */
+static int64_t serve_beats(transfer *t, int64_t size) {
+  int64_t before = t->served_beats;
+  t->served_beats = beats_before(t, t->served + size);
+  return t->served_beats - before;
 }
 
 /* ---- bursts that wait for memory ------------------------------------------------------------- */
@@ -84,16 +108,16 @@ static int64_t occupy(dma *d, int64_t ready, int64_t bursts, int64_t beats) {
   int64_t num = m->dram_bytes.num;
   int64_t start = later(d->free_at, ready * num) + m->dram_overhead * bursts * num;
   d->free_at = start + beats * m->bus * m->dram_bytes.den;
-  d->free = num == 1 ? d->free_at : d->free_at / num;
+  d->free = whole_cycles(d, d->free_at);
   return start;
 }
 
 /* Read bursts: when the last beat has come over the bus, one a cycle, and as fast as memory is. */
 static void deliver(dma *d, int64_t ready, int64_t bursts, int64_t beats) {
   const wk_machine *m = d->machine;
-  int64_t num = m->dram_bytes.num, start = occupy(d, ready, bursts, beats);
-  int64_t first = later(d->delivered + 1, wk_ceil_div(start + m->bus * m->dram_bytes.den, num));
-  d->delivered = later(first + beats - 1, wk_ceil_div(d->free_at, num));
+  int64_t start = occupy(d, ready, bursts, beats);
+  int64_t first = later(d->delivered + 1, cycles_for(d, start + m->bus * m->dram_bytes.den));
+  d->delivered = later(first + beats - 1, cycles_for(d, d->free_at));
 }
 
 /* ---- the scratchpad -------------------------------------------------------------------------- */
@@ -106,8 +130,7 @@ static int banks_of(const wk_machine *m, const wk_sched_step *s) {
 
 /* Cycles that an access of the command waits. */
 static double waits(const dma *d, const transfer *t, int64_t now) {
-  double alone = wk_accel_ports_now(d->ports, now) + d->vector / (double)d->machine->banks;
-  return t->banks * alone;
+  return t->banks * (wk_accel_ports_now(d->ports, now) + d->vector);
 }
 
 /* Whole cycles of what accesses wait for. */
@@ -131,7 +154,7 @@ static int64_t size_of(const dma *d, const channel *x, const transfer *t) {
 /* Cycles in which memory serves a burst of the machine. */
 static int64_t pace(const dma *d) {
   const wk_machine *m = d->machine;
-  return m->dram_overhead + m->burst * m->dram_bytes.den / m->dram_bytes.num;
+  return m->dram_overhead + whole_cycles(d, m->burst * m->dram_bytes.den);
 }
 
 /* Whose place is the channel's number `place`; -1: it was free from the beginning. */
@@ -314,8 +337,9 @@ static void ask_or_send(dma *d, channel *x) {
 static void serve_load(dma *d, channel *x, int64_t ready) {
   transfer *t = open_of(x, x->done);
   int64_t size = x->size[x->served % WK_ACCEL_WINDOW];
-  int64_t accesses = accesses_before(t, t->served + size) - accesses_before(t, t->served);
-  deliver(d, ready, size, beats_of(t, t->served, size));
+  int64_t accesses = accesses_before(t, t->served + size) - t->served_accesses;
+  deliver(d, ready, size, serve_beats(t, size));
+  t->served_accesses += accesses;
   int64_t last = d->delivered + WK_COST_dma_write + 1;
   x->moved = later(x->moved + accesses + wait_for_banks(d, x, t, accesses), last);
   int64_t rest = x->moved - WK_COST_dma_write - 1;
@@ -332,8 +356,8 @@ static void serve_store(dma *d, channel *x, int64_t ready) {
   const wk_machine *m = d->machine;
   transfer *t = open_of(x, x->done);
   int64_t size = x->size[x->served % WK_ACCEL_WINDOW];
-  (void)occupy(d, ready, size, beats_of(t, t->served, size));
-  int64_t answer = wk_ceil_div(d->free_at, m->dram_bytes.num) + m->dram_write_latency;
+  (void)occupy(d, ready, size, serve_beats(t, size));
+  int64_t answer = cycles_for(d, d->free_at) + m->dram_write_latency;
   x->free_at[x->served++ % WK_ACCEL_WINDOW] = answer + WK_COST_dma_store_again;
   t->served += size;
   if (t->served == t->bursts) complete(d, x, answer + 1);
@@ -404,6 +428,8 @@ void wk_accel_dma_init(dma *d, const wk_machine *m, const wk_accel_ports *ports,
                        bool is_begin) {
   memset(d, 0, sizeof *d);
   d->machine = m;
+  d->shift = __builtin_ctzll((unsigned long long)m->dram_bytes.num);
+  if (m->dram_bytes.num != (int64_t)1 << d->shift) d->shift = -1;
   d->together = m->bursts < FEWEST ? 1 : m->bursts / FEWEST;
   d->ports = ports;
   d->commands = commands;

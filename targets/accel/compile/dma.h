@@ -24,7 +24,9 @@ typedef struct {
   bool is_fill;
   int64_t start, passes;           /* passes: it leaves the setup stage */
   int64_t bursts, beats, accesses; /* accesses: to the scratchpad */
+  int64_t burst_beats, burst_accesses; /* of each burst; 0: that is no whole number */
   int64_t asked, sent, served;     /* bursts; sent: of stores, with their data */
+  int64_t served_beats, served_accesses; /* of the bursts that are served; these: of loads */
   int64_t per_beat;                /* loads: accesses, rounded up */
   int64_t from;                    /* stores: the cycle of the first access */
   int banks;                       /* that an access needs */
@@ -72,9 +74,10 @@ typedef struct {
   const wk_machine *machine;
   int64_t together; /* bursts of a pack, at most */
   const wk_accel_ports *ports; /* the array's */
-  double vector;               /* cycles in which the vector unit has a bank, of each cycle */
+  double vector;               /* cycles in which the vector unit has a certain bank, of each */
   wk_accel_channel channels[WK_QUEUE_COUNT];
   wk_accel_waiting reads, writes;
+  int shift;             /* 1 << shift is dram_bytes.num; -1: that is no power of two */
   int64_t free_at, free; /* of memory: in 1 / dram_bytes.num cycles; in cycles, rounded down */
   int64_t delivered; /* the last beat on the bus */
   int64_t last_ask;  /* of all loads: one a cycle */
@@ -102,6 +105,11 @@ void wk_accel_dma_start(wk_accel_dma *d, const wk_sched_steps *s, uint32_t index
 /* Events before `until`, up to the first that others may have waited for: a command is done, the
  * next one may start, commands are fetched. True: there was such a one. */
 bool wk_accel_dma_run(wk_accel_dma *d, int64_t until);
+
+/* The vector unit accesses the scratchpad in that share of its cycles from now on. */
+static inline void wk_accel_dma_vector(wk_accel_dma *d, double share) {
+  d->vector = share / (double)d->machine->banks;
+}
 
 /* So many commands have started; the last one `now`: others are fetched. */
 void wk_accel_dma_fetch(wk_accel_dma *d, int64_t started, int64_t now);

@@ -29,9 +29,10 @@ double wk_accel_ports_lost(wk_accel_ports *p, int64_t from, int64_t to, double s
 }
 
 double wk_accel_ports_now(const wk_accel_ports *p, int64_t now) {
-  for (uint32_t i = 0; i < p->n; i++) {
-    const wk_accel_stretch *s = &p->at[(p->head + i) % WK_ACCEL_STRETCHES];
-    if (s->from <= now && now < s->to) return s->waits;
+  for (uint32_t i = p->n; i > 0; i--) {
+    const wk_accel_stretch *s = &p->at[(p->head + i - 1) % WK_ACCEL_STRETCHES];
+    if (s->to <= now) return 0;
+    if (s->from <= now) return s->waits;
   }
   return 0;
 }

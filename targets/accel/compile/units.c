@@ -70,7 +70,7 @@ static void start(wk_sched_units *u, uint32_t step, int64_t at) {
   } else {
     int64_t cycles = (int64_t)wk_isa_duration(x->m, c);
     x->ve = (vector){true, step, at, at + cycles, 0, wk_accel_ports_share(c, cycles)};
-    x->dma.vector = x->ve.share;
+    wk_accel_dma_vector(&x->dma, x->ve.share);
     x->array.held = wk_accel_ports_held(x->m, c, cycles);
     x->array.held_until = x->ve.end;
   }
@@ -83,7 +83,7 @@ static void end_vector(units *x) {
   v->seen = v->end;
   v->busy = v->lost >= 1;
   if (!v->busy) {
-    x->dma.vector = 0;
+    wk_accel_dma_vector(&x->dma, 0);
     note_end(x, v->step, v->end);
     return;
   }
