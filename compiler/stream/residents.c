@@ -90,16 +90,26 @@ static int largest_at(const searching *x, uint32_t layer) {
   return largest;
 }
 
-/* Runs of groups may fit where the whole does not. */
+/* Group of the layer, or the first. */
+static wk_sched_group *group_at(const searching *x, uint32_t layer) {
+  int op = 0;
+  while (op + 1 < (int)x->net->n_ops && x->net->ops[op].layer < layer) op++;
+  return &x->plan.groups.data[wk_sched_group_of(&x->plan, op)];
+}
+
+/* Runs of groups may fit where the whole does not, and some rounds where all do not: then less
+ * stays, or stages do not overlap. */
 static void make_room(searching *x) {
   enum { TRIES = 12 };
-  uint32_t first = x->net->ops[0].layer;
   for (int i = 0; i < TRIES; i++) {
-    verdict v = wk_sched_judge(x, &x->plan, 0, x->plan.groups.n);
-    int t = v.fits ? -1 : largest_at(x, first + (uint32_t)v.misfit);
+    verdict v = wk_sched_judge_all(x);
     if (v.fits) return;
-    if (t < 0) break;
-    x->plan.resident[t] = -1;
+    uint32_t layer = x->net->ops[0].layer + (uint32_t)v.misfit;
+    int t = largest_at(x, layer);
+    wk_sched_group *g = group_at(x, layer);
+    if (t >= 0) x->plan.resident[t] = -1;
+    else if (g->staggers) g->staggers = false;
+    else break;
   }
   wk_sched_forget_residents(x);
 }
@@ -114,7 +124,7 @@ void wk_sched_find_residents(searching *x) {
 }
 
 void wk_sched_find_residents_again(searching *x) {
-  if (wk_sched_judge(x, &x->plan, 0, x->plan.groups.n).fits) return;
+  if (wk_sched_judge_all(x).fits) return;
   wk_sched_forget_residents(x);
   wk_sched_find_residents(x);
 }

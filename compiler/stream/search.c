@@ -316,7 +316,7 @@ static wk_status refuse_group(searching *x, int first, int last, int misfit) {
 enum { LASTING = 48 };
 
 /* Which buffers are taken for lasting ones decides how the scratchpad falls into pieces. */
-static void find_lasting(searching *x) {
+static verdict find_lasting(searching *x) {
   static const int tried[] = {LASTING, 24, 128};
   verdict least = {.fits = false};
   int best = tried[0];
@@ -326,6 +326,7 @@ static void find_lasting(searching *x) {
     if (v.fits && (!least.fits || v.cycles < least.cycles)) least = v, best = tried[i];
   }
   x->plan.lasting = best;
+  return least;
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -380,17 +381,19 @@ static void take_groups(searching *x, const cut *best) {
     x->plan.groups.data[i].follows = wk_sched_can_follow(x, &x->plan, i);
 }
 
-/* Of the groups that the guesses lead to, those that are fastest one after the other. */
+/* Of the groups that the guesses lead to, those that are fastest one after the other; in a long
+ * plan whatever lasts there. */
 static void choose_groups(searching *x, cut *const best[GUESSES]) {
   verdict least = {.fits = false};
   x->guess = 0;
   for (int k = 0; k < guesses(x); k++) {
     take_groups(x, best[k]);
-    verdict v = wk_sched_judge_whole(x, &x->plan);
+    x->plan.lasting = LASTING;
+    verdict v = wk_sched_is_long(&x->plan) ? wk_sched_judge_whole(x, &x->plan) : find_lasting(x);
     if (v.fits && (!least.fits || v.cycles < least.cycles)) least = v, x->guess = k;
   }
   take_groups(x, best[x->guess]);
-  find_lasting(x);
+  (void)find_lasting(x);
 }
 
 static wk_status find_groups(searching *x) {
@@ -438,7 +441,7 @@ static void search_rest(searching *x) {
 
 verdict wk_sched_judge_all(const searching *x) {
   wk_sched_plan p = x->plan;
-  p.limit = 0;
+  if (p.limit != 1) p.limit = 0;
   return wk_sched_judge(x, &p, 0, p.groups.n);
 }
 
@@ -511,6 +514,21 @@ static const other_search others[] = {
     {2, 1, 0, false}, {1, 0, 0, true}, {1, 0, WK_SCHED_STAGGER, false},
     {1, 0, WK_SCHED_FUSION, false}, {1, 0, WK_SCHED_FUSION, true}};
 
+/* It may be the faster one once it is improved. */
+static bool is_near(const searching *x, const searching *than) {
+  enum { SLOWER = 64 };
+  int64_t cycles[2];
+  return is_faster(x, than, INT64_MAX, cycles) || cycles[0] - cycles[1] < cycles[1] / SLOWER;
+}
+
+static void improve(searching *x) {
+  int most = efforts[x->o->effort].most;
+  int tries = efforts[x->o->effort].tries * ((int)x->net->n_ops + SOME);
+  if (wk_sched_leaves_out(x, WK_SCHED_LOCAL_SEARCH)) return;
+  if (tries > most) tries = most;
+  wk_sched_improve(x, tries, (int64_t)1000 * efforts[x->o->effort].steps);
+}
+
 static void search_other(searching *x, const other_search *how) {
   int effort = how->effort ? how->effort : x->o->effort;
   unsigned without = how->without;
@@ -528,6 +546,11 @@ static void search_other(searching *x, const other_search *how) {
   bool is_new = !failed && !(without & WK_SCHED_FUSION && is_hopeless(&y, x));
   if (is_new) search_rest(&y);
   y.plan.limit = x->plan.limit;
+  if (is_new && how->is_first && is_near(&y, x)) {
+    y.plan.limit = 1;
+    improve(&y);
+    y.plan.limit = x->plan.limit;
+  }
   if (is_new && how->is_first) wk_sched_find_residents_again(&y);
   bool is_better = is_new && is_faster(&y, x, margin, cycles);
   wk_status_free(failed);
@@ -563,15 +586,11 @@ static void search_others(searching *x) {
 }
 
 static wk_status search_all(searching *x, int limit) {
-  bool improves = !wk_sched_leaves_out(x, WK_SCHED_LOCAL_SEARCH);
-  int most = improves ? efforts[x->o->effort].most : 0;
-  int tries = efforts[x->o->effort].tries * ((int)x->net->n_ops + SOME);
-  if (tries > most) tries = most;
   x->plan = (wk_sched_plan){.limit = limit};
   WK_TRY(search_groups(x));
   search_rest(x);
   search_others(x);
-  wk_sched_improve(x, tries, (int64_t)1000 * efforts[x->o->effort].steps);
+  improve(x);
   record_plan(x);
   return NULL;
 }

@@ -43,7 +43,7 @@ typedef struct {
   int slot;            /* of what its queue keeps from command to command, accumulators say: those
                           that use a slot wait for the last that has ended its use; -1: none */
   bool ends_slot;
-  int group;           /* of the plan, or, of groups that go together, a round of one: counted */
+  int group;           /* of the plan, or a round of one: counted */
   int result;          /* what of the results it computes; -1: none */
   uint32_t ordinal;    /* in its queue */
   wk_sched_counts needs; /* commands of each queue that must have retired */
@@ -74,7 +74,7 @@ typedef struct {
   bool is_begin;      /* the part's: the first commands are yet to be fetched */
   int lasting;        /* as the plan has it */
   WK_VEC(bool) alone; /* of each group: as the plan has it */
-  WK_VEC(int) same;   /* of each group: the same number in all rounds */
+  WK_VEC(int) same;   /* of each group: the same number where rounds are alike */
   int group, groups;  /* that steps are added for; one more than the last */
   int result;         /* that steps are added for */
   int64_t loaded, stored;

@@ -252,6 +252,19 @@ static void find_tensors(wk_sched_builder *b, const wk_sched_group *g) {
   }
 }
 
+/* Steps that are added from now on belong to another group, or round; alike: equal for those that
+ * are like it. */
+static void begin_steps(wk_sched_builder *b, bool alone, int alike) {
+  wk_sched_steps *s = b->base.steps;
+  s->group = s->groups++;
+  wk_vec_push(&s->alone, alone);
+  wk_vec_push(&s->same, alike);
+}
+
+static void begin_group(wk_sched_builder *b, const wk_sched_group *g) {
+  begin_steps(b, g->alone, 2 * g->first);
+}
+
 /* Rounds [r0, r1) of a group: the strips one after the other, or each stage of a strip behind the
  * stage before of the next strip. */
 static void build_group(wk_sched_builder *b, const wk_sched_group *g, int r0, int r1,
@@ -262,6 +275,7 @@ static void build_group(wk_sched_builder *b, const wk_sched_group *g, int r0, in
   use_strips(b, n + 1);
   find_tensors(b, g);
   for (int64_t at = 0; at < count + n - 1 && !b->is_too_large; at++) {
+    if (at && at < count && at % g->strips == 0) begin_steps(b, false, 2 * g->first + 1);
     if (at < count) begin_strip(b, at, r0 + (int)(at / g->strips), (int)(at % g->strips));
     for (int k = 0; k < n; k++)
       if (at >= k && at - k < count) run_stage(b, at - k, k ? ends[k - 1] : g->first, ends[k]);
@@ -307,13 +321,6 @@ static void forget_consts(wk_sched_builder *b) {
     b->consts[i] = wk_arena_alloc(b->arena, n * sizeof(int));
     for (size_t k = 0; k < n; k++) b->consts[i][k] = -1;
   }
-}
-
-static void begin_group(wk_sched_builder *b, const wk_sched_group *g) {
-  wk_sched_steps *s = b->base.steps;
-  s->group = s->groups++;
-  wk_vec_push(&s->alone, g->alone);
-  wk_vec_push(&s->same, g->first);
 }
 
 static void mark(wk_sched_builder *b, size_t g) {
