@@ -321,13 +321,38 @@ static bool find(wk_rewrite *r, const wk_node *def, wk_value_id v, double y_scal
   return false;
 }
 
+/* v without a positive number that it is multiplied or divided by, and that number. */
+static wk_value_id unscaled(const wk_rewrite *r, wk_value_id v, double *by) {
+  const wk_node *n = wk_def(r->g, v);
+  double number;
+  *by = 1;
+  if (!n || (n->op != WK_OP_MUL && n->op != WK_OP_DIV) || n->predicate != WK_NONE) return v;
+  for (int i = 0; i < (n->op == WK_OP_MUL ? 2 : 1); i++) {
+    if (!wk_scalar_of(r, n->in[1 - i], &number) || !(number > 0) || !isfinite(number) ||
+        !wk_shape_equal(wk_type_of(r, n->in[i]), wk_type_of(r, v)))
+      continue;
+    *by = n->op == WK_OP_MUL ? number : 1 / number;
+    return n->in[i];
+  }
+  return v;
+}
+
+/* Of sums that are multiplied or divided by a positive number one step of the result is as many of
+ * theirs. */
 wk_value_id wk_integer_contraction(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
   contraction c;
   uint16_t mult, shift;
-  if (!find(r, def, y->from, y->scale, &c)) return WK_NONE;
+  double by;
+  wk_value_id from = unscaled(r, y->from, &by);
+  double step = y->scale / by;
+  if (from != y->from && !wk_once(r, y->from)) return WK_NONE;
+  if (from != y->from) def = wk_def(r->g, from);
+  if (!def || def->predicate != WK_NONE || def->out[0] != from || !wk_scale_is_valid(step) ||
+      !find(r, def, from, step, &c))
+    return WK_NONE;
   wk_expr_builder *b = wk_expr_begin(r->arena);
   uint16_t acc = wk_expr_input(b, 0, WK_I32);
-  if (!rescale_operands(r, &c, b, y->scale, y->type->rank, &mult, &shift)) return WK_NONE;
+  if (!rescale_operands(r, &c, b, step, y->type->rank, &mult, &shift)) return WK_NONE;
   acc = wk_expr_rescale(b, acc, mult, shift);
   acc = wk_expr_requantized(b, acc, y->zero, y->dtype, y->lo, y->hi);
   return finish(r, &c, b, acc);

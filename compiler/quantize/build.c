@@ -403,6 +403,15 @@ static wk_status written_norm(builder *b, const wk_quantize_layer *l, const char
   return NULL;
 }
 
+/* What the sums are multiplied or divided by stays between them and their pair. */
+static wk_status scaling(builder *b, const wk_quantize_layer *l, const char *suffix,
+                         wk_value_id *x) {
+  const wk_node *n = wk_nod(b->g, l->scale);
+  wk_value_id in[2], made = wk_nod(b->g, l->core)->out[0];
+  for (int i = 0; i < 2; i++) in[i] = n->in[i] == made ? *x : plain_constant(b, n->in[i]);
+  return copy_node(b, n, in, 2, suffix, x);
+}
+
 static wk_status emit_node(builder *b, const wk_quantize_layer *l, const char *suffix,
                            wk_value_id *in, wk_value_id *made) {
   const wk_node *core = wk_nod(b->g, l->core);
@@ -411,7 +420,9 @@ static wk_status emit_node(builder *b, const wk_quantize_layer *l, const char *s
   WK_TRY(operands(b, core, in));
   if (n_in == 2 && in[2] != WK_NONE) n_in = 3; /* a bias made up */
   WK_TRY(copy_node(b, core, in, n_in, suffix, made));
-  return l->last == l->core ? NULL : activation(b, l, made[0], suffix, &made[0]);
+  if (l->scale != WK_NONE) WK_TRY(scaling(b, l, suffix, &made[0]));
+  bool is_all = l->last == l->core || l->last == l->scale;
+  return is_all ? NULL : activation(b, l, made[0], suffix, &made[0]);
 }
 
 static wk_status emit_layer(builder *b, const wk_quantize_layer *l, wk_value_id *in,

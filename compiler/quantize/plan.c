@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is quantised. A layer is a node of the table below and the relu or clip behind it. Values
+ * What is quantised. A layer is a node of the table below, the positive number that its sums are
+ * multiplied or divided by, and the relu or clip behind that. Values
  * that a quantised layer makes are seen quantised by everybody; what else quantised layers read is
  * quantised for them alone. */
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -97,14 +99,39 @@ static bool is_activation(const wk_node *n) {
   return (n->op == WK_OP_RELU || n->op == WK_OP_CLIP) && n->predicate == WK_NONE;
 }
 
-/* The relu or clip that alone reads the result of a layer that computes. */
-static wk_node_id activation_of(const wk_graph *g, const wk_uses *u, wk_node_id core) {
+/* x times or divided by a positive number, which the other operand is. */
+static bool is_scaling(const wk_graph *g, const wk_node *n, wk_value_id x) {
+  if ((n->op != WK_OP_MUL && n->op != WK_OP_DIV) || n->predicate != WK_NONE) return false;
+  int other = n->in[0] == x;
+  const wk_value *by = wk_val(g, n->in[other]);
+  if (by->kind != WK_VALUE_CONSTANT || by->type.dtype != WK_F32 ||
+      wk_type_count(&by->type) != 1 || (n->op == WK_OP_DIV && !other))
+    return false;
+  float number = *(const float *)by->data;
+  return number > 0 && isfinite(number) &&
+         wk_shape_equal(&wk_val(g, x)->type, &wk_val(g, n->out[0])->type);
+}
+
+static wk_node_id only_reader(const wk_uses *u, wk_value_id v) {
+  return wk_use_count(u, v) == 1 ? u->uses[u->first[v]].node : WK_NONE;
+}
+
+/* The number that the sums of a layer that leads are scaled by. */
+static wk_node_id scale_of(const wk_graph *g, const wk_uses *u, wk_node_id core) {
+  const wk_node *n = wk_nod(g, core);
+  if (kinds[kind_of(n->op)].kind != WK_LAYER_LEADS) return WK_NONE;
+  wk_node_id next = only_reader(u, n->out[0]);
+  return next != WK_NONE && is_scaling(g, wk_nod(g, next), n->out[0]) ? next : WK_NONE;
+}
+
+/* The relu or clip that alone reads the result of a layer that computes; `from` makes it. */
+static wk_node_id activation_of(const wk_graph *g, const wk_uses *u, wk_node_id core,
+                                wk_node_id from) {
   const wk_node *n = wk_nod(g, core);
   int k = kind_of(n->op);
-  if (kinds[k].kind >= WK_LAYER_JOINS || is_activation(n)) return core;
-  if (wk_use_count(u, n->out[0]) != 1) return core;
-  wk_node_id next = u->uses[u->first[n->out[0]]].node;
-  return next != WK_NONE && is_activation(wk_nod(g, next)) ? next : core;
+  if (kinds[k].kind >= WK_LAYER_JOINS || is_activation(n)) return from;
+  wk_node_id next = only_reader(u, wk_nod(g, from)->out[0]);
+  return next != WK_NONE && is_activation(wk_nod(g, next)) ? next : from;
 }
 
 /* A norm that is written out and begins with node i. */
@@ -112,7 +139,7 @@ static bool add_norm(wk_quantize_plan *p, const wk_uses *u, wk_node_id i) {
   wk_quantize_norm o;
   if (!wk_quantize_norm_at(p->g, u, i, &o) || !is_f32(p->g, wk_nod(p->g, i)->in[0])) return false;
   wk_quantize_layer l = {.op = WK_OP_LAYER_NORM, .kind = WK_LAYER_JOINS, .core = i,
-                         .last = o.nodes[o.n - 1], .n_written = o.n,
+                         .scale = WK_NONE, .last = o.nodes[o.n - 1], .n_written = o.n,
                          .written = wk_arena_memdup(p->arena, o.nodes, o.n * sizeof *o.nodes)};
   l.name = wk_nod(p->g, l.last)->name;
   for (uint32_t k = 0; k < o.n; k++) p->layer_of[o.nodes[k]] = (uint32_t)p->layers.n;
@@ -134,8 +161,10 @@ wk_quantize_plan wk_quantize_plan_make(const wk_module *m) {
     if (!can_be_layer(g, n)) continue;
     wk_quantize_layer l = {.name = n->name, .op = n->op, .kind = kinds[kind_of(n->op)].kind,
                            .core = (wk_node_id)i};
-    l.last = activation_of(g, &p.uses, l.core);
+    l.scale = scale_of(g, &p.uses, l.core);
+    l.last = activation_of(g, &p.uses, l.core, l.scale == WK_NONE ? l.core : l.scale);
     p.layer_of[l.core] = p.layer_of[l.last] = (uint32_t)p.layers.n;
+    if (l.scale != WK_NONE) p.layer_of[l.scale] = (uint32_t)p.layers.n;
     wk_vec_push(&p.layers, l);
   }
   return p;

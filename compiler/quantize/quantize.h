@@ -73,13 +73,14 @@ static inline int32_t wk_quantize_most(wk_dtype t) { return t == WK_I8 ? 127 : 2
  * scale of its operand. */
 typedef enum { WK_LAYER_LEADS, WK_LAYER_FOLLOWS, WK_LAYER_JOINS, WK_LAYER_CARRIES } wk_layer_kind;
 
-/* One node, with the relu or clip behind it when nothing else sees what is between them; or a norm
- * that is written out, whose operand `core` squares. */
+/* One node, with the scale of its sums and the relu or clip behind it when nothing else sees what
+ * is between them; or a norm that is written out, whose operand `core` squares. */
 typedef struct {
   const char *name;
   wk_op op;
   wk_layer_kind kind;
-  wk_node_id core, last; /* the same without activation */
+  wk_node_id core, last; /* the same without scale and activation */
+  wk_node_id scale;      /* of a layer that leads: times or divided by a positive number; WK_NONE */
   const wk_node_id *written; /* all nodes of a norm that is written out, in order; else NULL */
   uint32_t n_written;
   bool keep;      /* stays float; the caller's to set */
