@@ -146,31 +146,80 @@ static bool are_pieces_planes(const wk_sched_builder *b, const wk_sched_op *op) 
   return op->plane >= 0 && stacks[1] == stacks[0] + 1 && u->first_writer == u->last_writer;
 }
 
-/* The result of a chunk of pieces goes to memory alone, so it has a place of its own. */
-static bool is_chunked(const wk_sched_builder *b, const wk_sched_op *op) {
-  return op->by_pieces && b->plan->resident[op->out.tensor] < 0 &&
-         !wk_sched_is_read_here(b, op->out.tensor) && are_pieces_planes(b, op);
+/* The result of a chunk of pieces goes to memory alone, or to what rides on it, so it has a place
+ * of its own. */
+static bool is_chunked(const wk_sched_builder *b, const wk_sched_op *op, bool is_ridden) {
+  return (op->by_pieces || op->rides) && b->plan->resident[op->out.tensor] < 0 &&
+         (is_ridden || !wk_sched_is_read_here(b, op->out.tensor)) && are_pieces_planes(b, op);
 }
 
-static void compute_by_pieces(wk_sched_builder *b, wk_sched_work *w) {
+/* Every row of its tensor. */
+static bool is_all_rows(const wk_sched_builder *b, const wk_sched_view *x) {
+  return !x->is_whole && !x->has_window && !x->first && x->step == 1 &&
+         x->rows == wk_sched_tensor_of(b, x->tensor)->rows;
+}
+
+/* Operand k of `op` is what `last` makes, plane by plane. */
+static bool is_what_it_makes(const wk_sched_builder *b, const wk_sched_op *last,
+                             const wk_sched_op *op, int k) {
+  int64_t made[2], read[2];
+  wk_sched_round_planes(b, last, &last->out, made);
+  wk_sched_round_planes(b, op, &op->in[k], read);
+  return read[0] == made[0] && read[1] == made[1] && is_all_rows(b, &op->in[k]);
+}
+
+/* Operator `index` alone reads what the one before makes, plane by plane and row by row, so each
+ * chunk of that goes through it while the next one is computed. */
+static bool is_ridden_by(const wk_sched_builder *b, const wk_sched_op *last, int index) {
+  const wk_sched_op *op = wk_sched_op_of(b, index);
+  const wk_sched_use *u = &b->uses[last->out.tensor];
+  bool reads = false;
+  if (!last->by_pieces || !op->rides || op->pieces != last->pieces ||
+      u->first_reader != index || u->last_reader != index || !are_pieces_planes(b, last) ||
+      !are_pieces_planes(b, op) || !is_all_rows(b, &last->out) || !is_all_rows(b, &op->out) ||
+      op->out.rows != last->out.rows)
+    return false;
+  for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
+    if (op->in[k].tensor != last->out.tensor) continue;
+    if (!is_what_it_makes(b, last, op, k)) return false;
+    reads = true;
+  }
+  return reads;
+}
+
+/* Pieces [i, end), with constants that are there or, of an operator that goes by pieces, come now;
+ * where they are planes that have to be in memory, they are stored at once. */
+static void compute_chunk(wk_sched_builder *b, wk_sched_work *w, size_t i, size_t end,
+                          bool chunked) {
   const wk_sched_op *op = wk_sched_op_of(b, w->op);
   int t = op->out.tensor;
   wk_sched_tensor_state *s = &b->strip->tensors[t];
-  bool chunked = is_chunked(b, op);
-  bool is_direct = is_stored(b, t) && are_pieces_planes(b, op); /* each is stored at once */
+  int64_t p0 = op->plane + w->stacks[0] * op->out.stack + (int64_t)i;
+  int64_t p1 = p0 + (int64_t)(end - i);
+  if (chunked) w->out = new_place(b, t, s->done, s->end - s->done, p0, p1 - p0);
+  wk_sched_steps_compute(b->base.steps, t, &w->out);
+  w->piece = i, w->end = end;
+  if (chunked && machine(b)->prepare) machine(b)->prepare(w);
+  if (op->by_pieces) compute_pieces(b, w);
+  else machine(b)->compute(w);
+  if (!is_stored(b, t) || !are_pieces_planes(b, op)) return;
+  wk_sched_move_rows(&b->base, true, op->layer, t, &w->out, s->done, s->end, p0, p1);
+  s->is_stored = true;
+}
+
+/* Chunk by chunk; what rides on it has its turn behind each of them. */
+static void compute_by_pieces(wk_sched_builder *b, wk_sched_work *w, wk_sched_work *rider) {
+  const wk_sched_op *op = wk_sched_op_of(b, w->op);
+  bool chunked = is_chunked(b, op, rider != NULL);
+  bool rider_chunked = rider && is_chunked(b, wk_sched_op_of(b, rider->op), false);
   for (size_t i = 0, end; i < op->pieces; i = end) {
     end = chunk_end(b, op, i);
-    int64_t p0 = op->plane + w->stacks[0] * op->out.stack + (int64_t)i;
-    int64_t p1 = p0 + (int64_t)(end - i);
-    if (chunked) w->out = new_place(b, t, s->done, s->end - s->done, p0, p1 - p0);
-    if (chunked) wk_sched_steps_compute(b->base.steps, t, &w->out);
-    w->piece = i, w->end = end;
-    if (chunked && machine(b)->prepare) machine(b)->prepare(w);
-    compute_pieces(b, w);
-    if (is_direct)
-      wk_sched_move_rows(&b->base, true, op->layer, t, &w->out, s->done, s->end, p0, p1);
+    compute_chunk(b, w, i, end, chunked);
+    if (!rider) continue;
+    for (int k = 0; k < WK_SCHED_OPERANDS; k++)
+      if (wk_sched_op_of(b, rider->op)->in[k].tensor == op->out.tensor) rider->in[k] = w->out;
+    compute_chunk(b, rider, i, end, rider_chunked);
   }
-  if (is_direct) s->is_stored = true;
 }
 
 /* All pieces at once, with the constants of the first. */
@@ -202,25 +251,51 @@ static void store(wk_sched_builder *b, const wk_sched_op *last, const wk_sched_p
   free(is_written);
 }
 
-void wk_sched_compute(wk_sched_builder *b, int index) {
+static bool is_last_writer(const wk_sched_builder *b, int index) {
+  int t = wk_sched_op_of(b, index)->out.tensor;
+  for (int i = index + 1; i <= b->base.group->last; i++)
+    if (wk_sched_op_of(b, i)->out.tensor == t && b->strip->ops[i].end > b->strip->ops[i].done)
+      return false;
+  return true;
+}
+
+/* Where its operands are, but for what it rides on, and where its result goes, as far as that is a
+ * whole strip. */
+static wk_sched_work begin_work(wk_sched_builder *b, int index, int on, bool is_ridden) {
   const wk_sched_op *op = wk_sched_op_of(b, index);
-  int t = op->out.tensor;
-  wk_sched_tensor_state *s = &b->strip->tensors[t];
   wk_sched_work w = {.b = &b->base, .op = index, .y0 = b->strip->ops[index].done,
                      .y1 = b->strip->ops[index].end, .end = op->pieces, .out = {.buffer = -1},
                      .consts = -1};
   stacks_of(b, op, w.stacks);
   wk_sched_steps_compute(b->base.steps, -1, NULL);
-  for (int k = 0; k < WK_SCHED_OPERANDS; k++) w.in[k] = operand_place(b, &op->in[k], index);
-  if (!is_chunked(b, op)) {
-    w.out = result_place(b, t, op->layer);
-    wk_sched_steps_compute(b->base.steps, t, &w.out);
-    if (machine(b)->prepare) machine(b)->prepare(&w);
+  for (int k = 0; k < WK_SCHED_OPERANDS; k++)
+    w.in[k] = on >= 0 && op->in[k].tensor == on ? (wk_sched_place){.buffer = -1}
+                                                : operand_place(b, &op->in[k], index);
+  if ((op->by_pieces || on >= 0) && is_chunked(b, op, is_ridden)) return w;
+  w.out = result_place(b, op->out.tensor, op->layer);
+  wk_sched_steps_compute(b->base.steps, op->out.tensor, &w.out);
+  if (machine(b)->prepare) machine(b)->prepare(&w);
+  return w;
+}
+
+static void end_work(wk_sched_builder *b, const wk_sched_work *w) {
+  const wk_sched_op *op = wk_sched_op_of(b, w->op);
+  int t = op->out.tensor;
+  if (is_stored(b, t) && is_last_writer(b, w->op) && !b->strip->tensors[t].is_stored)
+    store(b, op, &w->out);
+}
+
+int wk_sched_compute(wk_sched_builder *b, int index, int end) {
+  const wk_sched_op *op = wk_sched_op_of(b, index);
+  bool is_ridden = index + 1 < end && is_ridden_by(b, op, index + 1);
+  wk_sched_work w = begin_work(b, index, -1, is_ridden), rider;
+  if (is_ridden) {
+    rider = begin_work(b, index + 1, op->out.tensor, false);
+    if (wk_sched_op_of(b, index + 1)->const_bytes) rider.consts = consts_of(b, index + 1, 0, 1);
   }
-  (op->by_pieces ? compute_by_pieces : compute_at_once)(b, &w);
-  bool is_last = true;
-  for (int i = index + 1; i <= b->base.group->last; i++)
-    is_last = is_last && (wk_sched_op_of(b, i)->out.tensor != t ||
-                          b->strip->ops[i].end == b->strip->ops[i].done);
-  if (is_stored(b, t) && is_last && !s->is_stored) store(b, op, &w.out);
+  if (op->by_pieces) compute_by_pieces(b, &w, is_ridden ? &rider : NULL);
+  else compute_at_once(b, &w);
+  end_work(b, &w);
+  if (is_ridden) end_work(b, &rider);
+  return index + 1 + is_ridden;
 }

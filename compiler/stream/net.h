@@ -53,6 +53,8 @@ typedef struct {
   bool one_const;      /* the same for all pieces */
   bool by_pieces;      /* pieces are computed one after the other, with constants that come then;
                           otherwise all of them at once, with those of the first */
+  bool rides;          /* any pieces may be computed apart, with the constants of the first: a plane
+                          of the result each, of the same planes and rows of its operands */
   bool loads_itself;   /* pieces are computed by what loads their constants in parts */
   int64_t plane;       /* >= 0: piece i computes plane plane + i of the result, whole, of the first
                           stack; -1: not so */

@@ -220,10 +220,10 @@ static void look_at_room(wk_sched_builder *b) {
 static void run_stage(wk_sched_builder *b, int64_t number, int first, int end) {
   b->number = number;
   b->strip = strip_of(b, number);
-  for (int i = first; i < end && !b->is_too_large; i++) {
-    if (b->strip->ops[i].end <= b->strip->ops[i].done) continue;
-    wk_sched_compute(b, i);
-    if (number < 2 && b->is_alone) look_at_room(b);
+  for (int i = first; i < end && !b->is_too_large;) {
+    bool has_rows = b->strip->ops[i].end > b->strip->ops[i].done;
+    i = has_rows ? wk_sched_compute(b, i, end) : i + 1;
+    if (has_rows && number < 2 && b->is_alone) look_at_room(b);
   }
 }
 

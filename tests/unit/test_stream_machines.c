@@ -71,6 +71,18 @@ static int engine_of(const wk_sched_net *net, int op) {
   return wk_sched_in(net->machine->queues.computes, 1) ? op % 2 : 0;
 }
 
+/* Planes of an operand that planes [c0, c1) of a stack of the result need. */
+static void needed_planes(const wk_sched_op *op, int operand, int64_t stack, int64_t c0,
+                          int64_t c1, int64_t planes[2]) {
+  const int64_t one[2] = {stack, stack + 1};
+  int64_t own[2];
+  wk_sched_planes_of(op, &op->in[operand], one, planes);
+  if (!op->rides) return;
+  wk_sched_planes_of(op, &op->out, one, own);
+  planes[1] = planes[0] + c1 - own[0];
+  planes[0] += c0 - own[0];
+}
+
 static void compute_stack(const wk_sched_work *w, int64_t stack) {
   const wk_sched_net *net = w->b->net;
   const wk_sched_op *op = &net->ops[w->op];
@@ -79,15 +91,15 @@ static void compute_stack(const wk_sched_work *w, int64_t stack) {
   command c = {.op = w->op, .out = picture_of(&w->out), .stack = stack, .y0 = w->y0, .y1 = w->y1};
   wk_sched_planes_of(op, &op->out, one, planes);
   c.piece = (int64_t)w->piece;
-  c.c0 = op->by_pieces ? planes[0] + c.piece : planes[0];
-  c.c1 = op->by_pieces ? planes[0] + (int64_t)w->end : planes[1];
+  c.c0 = op->by_pieces || op->rides ? planes[0] + c.piece : planes[0];
+  c.c1 = op->by_pieces || op->rides ? planes[0] + (int64_t)w->end : planes[1];
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) c.in[k] = picture_of(&w->in[k]);
   wk_sched_step *s = wk_sched_step_add(w->b->steps, engine_of(net, w->op), op->layer + 1, &c);
   int64_t rows[2];
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
     const wk_sched_view *v = &op->in[k];
     if (v->tensor < 0) continue;
-    wk_sched_planes_of(op, v, one, planes);
+    needed_planes(op, k, stack, c.c0, c.c1, planes);
     wk_sched_needed_rows(&net->tensors[v->tensor], v, w->y0, w->y1, rows);
     wk_sched_touch_rows(s, &w->in[k], IN + k, false, planes, rows);
   }
@@ -203,6 +215,23 @@ static int64_t draw_planes(made *x) {
   return x->stacks > 1 && draw(x, 0, 3) ? each * x->stacks : each;
 }
 
+/* Plane by plane of a tensor, or of two: its pieces may ride on whoever makes it. */
+static void ride(made *x, wk_sched_op *op, int from) {
+  const wk_sched_tensor *t = &x->tensors[from];
+  op->rides = true, op->plane = 0;
+  op->in[0] = view_of(x, from);
+  for (int other = from; other-- > 0 && draw(x, 0, 1);)
+    if (x->tensors[other].home != WK_SCHED_CONST && x->tensors[other].rows == t->rows &&
+        x->tensors[other].planes == t->planes) {
+      op->in[1] = view_of(x, other);
+      break;
+    }
+  op->out = view_of(x, add_tensor(x, draw(x, 0, 3) ? WK_SCHED_WORK : WK_SCHED_IO, t->planes,
+                                  t->rows, CELL * draw(x, 1, 4)));
+  if (x->stacks > 1 && draw(x, 0, 7)) add_stacks(x, op);
+  op->pieces = (size_t)(t->planes / wk_sched_stacks(op));
+}
+
 static void add_op(made *x) {
   wk_sched_op *op = &x->ops[x->net.n_ops];
   *op = (wk_sched_op){.name = "o", .kind = "k", .layer = (uint32_t)x->net.n_ops, .pieces = 1,
@@ -212,6 +241,11 @@ static void add_op(made *x) {
   int from;
   do from = (int)draw(x, 0, (int64_t)x->net.n_tensors - 1);
   while (x->tensors[from].home == WK_SCHED_CONST);
+  if (!draw(x, 0, 2)) {
+    int last = x->net.n_ops > 1 ? op[-1].out.tensor : from;
+    ride(x, op, draw(x, 0, 2) ? last : from);
+    return;
+  }
   int64_t rows = make_operand(x, from, &op->in[0]);
   for (int other = from; other-- > 0 && draw(x, 0, 2);) /* a second one with as many rows */
     if (x->tensors[other].home != WK_SCHED_CONST && x->tensors[other].rows == rows) {
@@ -252,13 +286,12 @@ typedef uint64_t reader(const void *context, int operand, int64_t plane, int64_t
 static uint64_t result(const made *x, int op, int64_t plane, int64_t stack, int64_t y,
                        uint64_t weight, reader *read, const void *context) {
   const wk_sched_op *o = &x->ops[op];
-  const int64_t one[2] = {stack, stack + 1};
   uint64_t v = mix((uint64_t)op, (uint64_t)(plane * 1000 + y));
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
     int64_t rows[2], planes[2];
     if (o->in[k].tensor < 0) continue;
     wk_sched_needed_rows(&x->tensors[o->in[k].tensor], &o->in[k], y, y + 1, rows);
-    wk_sched_planes_of(o, &o->in[k], one, planes);
+    needed_planes(o, k, stack, plane, plane + 1, planes);
     for (int64_t p = planes[0]; p < planes[1]; p++)
       for (int64_t r = rows[0]; r < rows[1]; r++) v = mix(v, read(context, k, p, r));
   }

@@ -452,16 +452,17 @@ static void emit_loops(const wk_accel_work *w, mapping *m, loop *l, int n,
   }
 }
 
-/* Pieces from i on that are whole blocks side by side. */
-static int64_t whole_pieces(const wk_accel_work *w, size_t i) {
+/* Pieces from i on, before `end`, that are whole blocks side by side. */
+static int64_t whole_pieces(const wk_accel_work *w, size_t i, size_t end) {
   const wk_accel_op *op = w->op;
   int n = w->net->n;
   int64_t run = 0;
-  while (i + (size_t)run < op->n_pieces && op->pieces[i + (size_t)run].width == n) run++;
+  while (i + (size_t)run < end && op->pieces[i + (size_t)run].width == n) run++;
   return run ? run : 1;
 }
 
-static void emit_map(const wk_accel_work *w, const wk_accel_consts *k, int table) {
+static void emit_map(const wk_accel_work *w, size_t piece, size_t end, const wk_accel_consts *k,
+                     int table) {
   const wk_accel_op *op = w->op;
   const wk_accel_view *views[3] = {&op->a, &op->b, &op->out};
   const wk_sched_place *places[3] = {&w->a, &w->b, &w->out};
@@ -470,10 +471,10 @@ static void emit_map(const wk_accel_work *w, const wk_accel_consts *k, int table
     m.view[j] = views[j];
     if (views[j]->tensor >= 0) m.spot[j] = wk_accel_spot_of(w->net, views[j], places[j]);
   }
-  for (size_t i = 0; i < op->n_pieces; i += (size_t)m.run) {
+  for (size_t i = piece; i < end; i += (size_t)m.run) {
     loop l[LOOPS];
     int n = 0;
-    m.run = whole_pieces(w, i);
+    m.run = whole_pieces(w, i, end);
     m.width = op->pieces[i].width;
     for (int j = 0; j < 3; j++) {
       if (views[j]->tensor < 0) continue;
@@ -577,7 +578,8 @@ static void emit_rows(const wk_accel_work *w, const wk_accel_consts *k, int tabl
       }
 }
 
-void wk_accel_emit_vector(const wk_accel_work *w, const wk_accel_consts *k) {
+void wk_accel_emit_vector(const wk_accel_work *w, size_t piece, size_t end,
+                          const wk_accel_consts *k) {
   int table = 0;
   if (w->op->tables) {
     int most = (int)w->net->machine->tables;
@@ -585,7 +587,7 @@ void wk_accel_emit_vector(const wk_accel_work *w, const wk_accel_consts *k) {
     *w->table = table + w->op->tables;
     put_table(w, k, table);
   }
-  if (w->op->kind == WK_ACCEL_MAP) emit_map(w, k, table);
+  if (w->op->kind == WK_ACCEL_MAP) emit_map(w, piece, end, k, table);
   else if (w->op->kind == WK_ACCEL_POOL) emit_pool(w, k);
   else emit_rows(w, k, table);
 }

@@ -34,7 +34,8 @@ wk_sched_step *wk_accel_add_command(wk_sched_steps *s, const wk_isa_command *c);
 void wk_accel_emit_sums(const wk_accel_work *w, size_t piece, const wk_accel_consts *c,
                         int64_t chunk0, int64_t chunk1);
 int64_t wk_accel_chunks(const wk_accel_work *w);
-/* All pieces of what the vector unit does. */
-void wk_accel_emit_vector(const wk_accel_work *w, const wk_accel_consts *c);
+/* What the vector unit does: pieces [piece, end) of MAP, all of others. */
+void wk_accel_emit_vector(const wk_accel_work *w, size_t piece, size_t end,
+                          const wk_accel_consts *c);
 
 #endif

@@ -148,8 +148,9 @@ static void compute(const wk_sched_work *w) {
     emit_sums(w, &x);
     return;
   }
-  wk_accel_emit_vector(&x, &(wk_accel_consts){.weights = w->consts, .record = w->consts,
-                                              .weights_at = x.op->record_bytes});
+  wk_accel_emit_vector(&x, w->piece, w->end,
+                       &(wk_accel_consts){.weights = w->consts, .record = w->consts,
+                                          .weights_at = x.op->record_bytes});
 }
 
 /* Lanes behind the last channel hold something, where these pieces are the last. */
@@ -194,7 +195,7 @@ static void carry(wk_sched_building *b, uint32_t layer, int t, const int64_t mad
                     .one_const = true};
   wk_accel_work w = {.net = net, .steps = b->steps, .op = &op, .y1 = r1 - r0, .out = *to,
                      .a = *from, .half = &b->state[0], .table = &b->state[1]};
-  wk_accel_emit_vector(&w, NULL);
+  wk_accel_emit_vector(&w, 0, op.n_pieces, NULL);
   free(pieces);
 }
 
@@ -266,12 +267,21 @@ static int64_t plane_of(const wk_accel_net *net, const wk_accel_op *op) {
   return is_plane ? op->out.offset / plane : -1;
 }
 
+/* Each piece is a block, of the operands, too. */
+static bool goes_by_blocks(const wk_accel_net *net, const wk_accel_op *op) {
+  bool are_blocks = op->kind == WK_ACCEL_MAP && !op->a.first && (op->b.tensor < 0 || !op->b.first);
+  for (size_t i = 0; i < op->n_pieces && are_blocks; i++)
+    are_blocks = op->pieces[i].c == (int64_t)i * net->n;
+  return are_blocks;
+}
+
 static wk_sched_op op_of(const wk_accel_net *net, const wk_accel_op *op) {
   wk_sched_op y = {.name = op->name, .kind = op->op, .layer = op->layer,
                    .queue = wk_accel_is_sum(op) ? WK_QUEUE_ex : WK_QUEUE_ve,
                    .out = wk_accel_sched_view(net, op, -1), .pieces = op->n_pieces,
                    .consts = op->const_tensor, .const_bytes = op->const_bytes,
                    .one_const = op->one_const, .by_pieces = wk_accel_is_sum(op),
+                   .rides = goes_by_blocks(net, op),
                    .loads_itself = wk_accel_is_split(net, op), .plane = plane_of(net, op),
                    .stacks = wk_accel_stacks(net, op)};
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) y.in[k] = wk_accel_sched_view(net, op, k);
