@@ -99,9 +99,14 @@ static wk_accel_work work_of(const wk_sched_work *w, wk_accel_op *some) {
                          .half = &w->b->state[0], .table = &w->b->state[1]};
 }
 
+/* Where all results have room in the accumulators, parts of the constants come once. */
 bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op) {
+  const wk_accel_view *y = &op->out;
+  int64_t most = net->machine->scratchpad / 5;
+  if (y->o == 1 && y->h * y->w <= wk_machine_entries(net->machine))
+    most = net->machine->scratchpad / 6;
   return op->kind == WK_ACCEL_CONV && !op->is_packed &&
-         (op->const_bytes > net->machine->scratchpad / 5 || op->kc > WK_MAX(CONV, kc));
+         (op->const_bytes > most || op->kc > WK_MAX(CONV, kc));
 }
 
 int64_t wk_accel_split_bytes(const wk_accel_net *net) { return net->machine->scratchpad / 8; }
