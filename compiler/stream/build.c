@@ -110,12 +110,12 @@ static wk_sched_place result_place(wk_sched_builder *b, int t, uint32_t layer) {
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* Pieces [*i, result) whose constants come together. */
-static size_t chunk_end(const wk_sched_builder *b, const wk_sched_op *op, size_t i) {
+/* Pieces [i, result), before `end`, whose constants come together. */
+static size_t chunk_end(const wk_sched_builder *b, const wk_sched_op *op, size_t i, size_t end) {
   int64_t n = op->const_bytes ? b->plan->chunk / op->const_bytes : (int64_t)op->pieces;
   int64_t least = machine(b)->pieces_together ? machine(b)->pieces_together : 1;
   n = n < least ? least : n - n % least;
-  return i + (size_t)n < op->pieces ? i + (size_t)n : op->pieces;
+  return i + (size_t)n < end ? i + (size_t)n : end;
 }
 
 static int consts_of(wk_sched_builder *b, int index, size_t piece, size_t end) {
@@ -143,7 +143,8 @@ static bool are_pieces_planes(const wk_sched_builder *b, const wk_sched_op *op) 
   const wk_sched_use *u = &b->uses[op->out.tensor];
   int64_t stacks[2];
   stacks_of(b, op, stacks);
-  return op->plane >= 0 && stacks[1] == stacks[0] + 1 && u->first_writer == u->last_writer;
+  return op->plane >= 0 && (stacks[1] == stacks[0] + 1 || op->shares_pieces) &&
+         u->first_writer == u->last_writer;
 }
 
 /* The result of a chunk of pieces goes to memory alone, or to what rides on it, so it has a place
@@ -174,7 +175,7 @@ static bool is_ridden_by(const wk_sched_builder *b, const wk_sched_op *last, int
   const wk_sched_op *op = wk_sched_op_of(b, index);
   const wk_sched_use *u = &b->uses[last->out.tensor];
   bool reads = false;
-  if (!last->by_pieces || !op->rides || op->pieces != last->pieces ||
+  if (!last->by_pieces || !op->rides || op->pieces != last->pieces || op->shares_pieces ||
       u->first_reader != index || u->last_reader != index || !are_pieces_planes(b, last) ||
       !are_pieces_planes(b, op) || !is_all_rows(b, &last->out) || !is_all_rows(b, &op->out) ||
       op->out.rows != last->out.rows)
@@ -194,7 +195,8 @@ static void compute_chunk(wk_sched_builder *b, wk_sched_work *w, size_t i, size_
   const wk_sched_op *op = wk_sched_op_of(b, w->op);
   int t = op->out.tensor;
   wk_sched_tensor_state *s = &b->strip->tensors[t];
-  int64_t p0 = op->plane + w->stacks[0] * op->out.stack + (int64_t)i;
+  int64_t first = op->shares_pieces ? 0 : w->stacks[0] * op->out.stack;
+  int64_t p0 = op->plane + first + (int64_t)i;
   int64_t p1 = p0 + (int64_t)(end - i);
   if (chunked) w->out = new_place(b, t, s->done, s->end - s->done, p0, p1 - p0);
   wk_sched_steps_compute(b->base.steps, t, &w->out);
@@ -212,8 +214,10 @@ static void compute_by_pieces(wk_sched_builder *b, wk_sched_work *w, wk_sched_wo
   const wk_sched_op *op = wk_sched_op_of(b, w->op);
   bool chunked = is_chunked(b, op, rider != NULL);
   bool rider_chunked = rider && is_chunked(b, wk_sched_op_of(b, rider->op), false);
-  for (size_t i = 0, end; i < op->pieces; i = end) {
-    end = chunk_end(b, op, i);
+  size_t pieces[2];
+  wk_sched_pieces_of(op, w->stacks, pieces);
+  for (size_t i = pieces[0], end; i < pieces[1]; i = end) {
+    end = chunk_end(b, op, i, pieces[1]);
     compute_chunk(b, w, i, end, chunked);
     if (!rider) continue;
     for (int k = 0; k < WK_SCHED_OPERANDS; k++)

@@ -26,6 +26,12 @@ int wk_sched_add_op(wk_sched_net *net, const wk_sched_op *op) {
   return (int)net->n_ops++;
 }
 
+void wk_sched_pieces_of(const wk_sched_op *op, const int64_t stacks[2], size_t pieces[2]) {
+  size_t each = op->pieces / (size_t)wk_sched_stacks(op);
+  pieces[0] = op->shares_pieces ? (size_t)stacks[0] * each : 0;
+  pieces[1] = op->shares_pieces ? (size_t)stacks[1] * each : op->pieces;
+}
+
 void wk_sched_planes_of(const wk_sched_op *op, const wk_sched_view *x, const int64_t stacks[2],
                         int64_t planes[2]) {
   planes[0] = x->planes[0] + stacks[0] * x->stack;

@@ -60,6 +60,8 @@ typedef struct {
                           stack; -1: not so */
   int64_t stacks;      /* computations of the same kind, of a batch or of heads, none of which needs
                           what another one computes; they have the same constants. 0 is 1 */
+  bool shares_pieces;  /* but that each stack has as many of the pieces, which are planes, and their
+                          constants: those of the first come first */
   const void *own;     /* what the machine knows of it */
 } wk_sched_op;
 
@@ -83,6 +85,8 @@ int wk_sched_add_op(wk_sched_net *net, const wk_sched_op *op);
 static inline int64_t wk_sched_stacks(const wk_sched_op *op) {
   return op->stacks > 1 ? op->stacks : 1;
 }
+/* Pieces of stacks [stacks[0], stacks[1]) of an operator. */
+void wk_sched_pieces_of(const wk_sched_op *op, const int64_t stacks[2], size_t pieces[2]);
 /* Planes that stacks [stacks[0], stacks[1]) of an operator have in a view of its own. */
 void wk_sched_planes_of(const wk_sched_op *op, const wk_sched_view *x, const int64_t stacks[2],
                         int64_t planes[2]);

@@ -71,6 +71,12 @@ int wk_sched_most_rounds(const wk_sched_searching *x, int first, int last) {
   return stacks > 1 && are_rounds_apart(x, first, first, last, (int)stacks) ? (int)stacks : 1;
 }
 
+bool wk_sched_gains_by_rounds(const wk_sched_searching *x, int first, int last) {
+  for (int i = first; i <= last; i++)
+    if (!x->net->ops[i].shares_pieces) return true;
+  return false;
+}
+
 bool wk_sched_can_follow(const wk_sched_searching *x, const wk_sched_plan *p, size_t g) {
   const wk_sched_group *y = &p->groups.data[g];
   size_t first = g - 1;

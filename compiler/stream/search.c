@@ -254,8 +254,9 @@ static bool may_pay(const searching *x, int first, int last, int rounds, double 
 /* The best ways to compute operators [first, last] as one group, for each guess. False: no such
  * group fits. */
 static bool best_group(const searching *x, int first, int last, way best[GUESSES]) {
-  int most = wk_sched_most_rounds(x, first, last);
   bool fits = false, is_first = x->plan.limit == 1;
+  bool by_rounds = is_first || wk_sched_gains_by_rounds(x, first, last);
+  int most = by_rounds ? wk_sched_most_rounds(x, first, last) : 1;
   bool leaves_out = wk_sched_leaves_out(x, WK_SCHED_STACKS);
   if (leaves_out && most > 1) try_strips(x, first, last, 1, &fits, best);
   if (leaves_out && fits) return true;

@@ -140,6 +140,8 @@ static inline bool wk_sched_tries_stacks(const wk_sched_searching *x) {
 /* Rounds that make sense: one for every stack of the operators, where what one round needs of the
  * others is nothing that it computes; else 1. */
 int wk_sched_most_rounds(const wk_sched_searching *x, int first, int last);
+/* Not all that operators do is to go through pieces, which they do by themselves. */
+bool wk_sched_gains_by_rounds(const wk_sched_searching *x, int first, int last);
 /* Group g > 0 can go round by round together with the one before. */
 bool wk_sched_can_follow(const wk_sched_searching *x, const wk_sched_plan *p, size_t g);
 /* Strips that make sense: at most one for every row of a result. */

@@ -341,6 +341,96 @@ static wk_module *attention(uint64_t seed) {
   return m;
 }
 
+/* Weights [from, to], by no pattern that heads have. */
+static void put_weights(wk_str *b, const char *name, int from, int to) {
+  wk_str_printf(b, "  %%%s8 = constant i8[%d,%d] {", name, from, to);
+  for (int i = 0; i < from * to; i++) wk_str_printf(b, "%s%d", i ? ", " : "", i * 37 % 19 - 9);
+  wk_str_printf(b, "}\n  %%%s = dequantize(%%%s8, %%s, %%i) : f32[%d,%d]\n", name, name, from, to);
+}
+
+static void put_rounded(wk_str *b, const char *name, const char *type) {
+  wk_str_printf(b, "  %%q%s = quantize(%%%s, %%s, %%z) {to=u8} : u8[%s]\n"
+                "  %%r%s = dequantize(%%q%s, %%s, %%z) : f32[%s]\n", name, name, type, name, name,
+                type);
+}
+
+/* Heads [1, h, rows, d] of columns from `first` on, which the value has `width` of; of keys turned
+ * over. */
+static void put_heads(wk_str *b, const char *from, const char *name, int first, int width, int h,
+                      int rows, int d) {
+  if (width > h * d)
+    wk_str_printf(b, "  %%c%s = slice(%%%s) {starts=[0,0,%d], sizes=[1,%d,%d], steps=[1,1,1]} : "
+                  "f32[1,%d,%d]\n", name, from, first, rows, h * d, rows, h * d);
+  bool is_key = *name == 'k';
+  wk_str_printf(b, "  %%h%s = reshape(%%%s%s) {shape=[1,%d,%d,%d]} : f32[1,%d,%d,%d]\n", name,
+                width > h * d ? "c" : "", width > h * d ? name : from, rows, h, d, rows, h, d);
+  wk_str_printf(b, "  %%%s = transpose(%%h%s) {perm=[0,2,%s]} : f32[1,%d,%d,%d]\n", name, name,
+                is_key ? "3,1" : "1,3", h, is_key ? d : rows, is_key ? rows : d);
+}
+
+/* Attention of a tensor with itself: queries, keys and values by three products or by one. */
+static wk_module *projected(uint64_t seed) {
+  wk_rng random = {seed};
+  wk_str b = {0};
+  wk_module *m;
+  int64_t changes;
+  static const char *const parts[] = {"q", "k", "v"};
+  const int h = (int)wk_rng_range(&random, 1, 5), rows = (int)wk_rng_range(&random, 1, 60);
+  const int d = 8 * (int)wk_rng_range(&random, 1, 5), in = 16 * (int)wk_rng_range(&random, 1, 4);
+  const bool is_joint = wk_rng_range(&random, 0, 1);
+  char type[64];
+  wk_str_printf(&b, "module \"projected\" {\ngraph @main(%%x: u8[1,%d,%d]) {\n"
+                "  %%s = constant f32[] {0.05}\n  %%z = constant u8[] {128}\n"
+                "  %%i = constant i8[] {0}\n  %%sp = constant f32[] {0.0039}\n"
+                "  %%zp = constant u8[] {0}\n  %%by = constant f32[] {0.25}\n"
+                "  %%rx = dequantize(%%x, %%s, %%z) : f32[1,%d,%d]\n", rows, in, rows, in);
+  for (int i = 0; i < (is_joint ? 1 : 3); i++) {
+    const int width = (is_joint ? 3 : 1) * h * d;
+    char w[8], y[8], made[8];
+    snprintf(w, sizeof w, "w%d", i), snprintf(y, sizeof y, "y%d", i);
+    snprintf(made, sizeof made, "ry%d", i), snprintf(type, sizeof type, "1,%d,%d", rows, width);
+    put_weights(&b, w, in, width);
+    wk_str_printf(&b, "  %%%s = matmul(%%rx, %%%s) : f32[%s]\n", y, w, type);
+    put_rounded(&b, y, type);
+    for (int k = is_joint ? 0 : i; k < (is_joint ? 3 : i + 1); k++)
+      put_heads(&b, made, parts[k], k * h * d, width, h, rows, d);
+  }
+  snprintf(type, sizeof type, "1,%d,%d,%d", h, rows, rows);
+  wk_str_printf(&b, "  %%t = matmul(%%q, %%k) : f32[%s]\n  %%a = mul(%%t, %%by) : f32[%s]\n", type,
+                type);
+  put_rounded(&b, "a", type);
+  wk_str_printf(&b, "  %%p = softmax(%%ra) {axis=3} : f32[%s]\n"
+                "  %%qp = quantize(%%p, %%sp, %%zp) {to=u8} : u8[%s]\n"
+                "  %%rp = dequantize(%%qp, %%sp, %%zp) : f32[%s]\n"
+                "  %%c = matmul(%%rp, %%v) : f32[1,%d,%d,%d]\n", type, type, type, h, rows, d);
+  snprintf(type, sizeof type, "1,%d,%d,%d", h, rows, d);
+  put_rounded(&b, "c", type);
+  wk_str_printf(&b, "  output %%qc\n}\n}\n");
+  wk_status s = wk_module_parse(b.s, "projected", &m);
+  if (!s) s = wk_module_normalise(m);
+  if (!s) s = wk_integer_convert(m, &changes);
+  if (s) fail_msg("%s: %s: %s", s->place ? s->place : "", s->message, b.s);
+  wk_str_free(&b);
+  return m;
+}
+
+static void projected_attention(void **state) {
+  static const char *const machines[] = {"accel:base", "accel:tiny", "accel:wide"};
+  int bad = 0;
+  (void)state;
+  memset(&tally, 0, sizeof tally);
+  for (uint64_t seed = 0; seed < 60; seed++) {
+    wk_module *m = projected(seed);
+    attempt a = {.target = {.target = machines[seed % 3],
+                            .settings = WK_SETTINGS({"effort", seed % 3 ? "1" : "0"})}};
+    bad += !check_graph(seed, m, &a);
+    wk_str_free(&a.text);
+    wk_module_free(m);
+  }
+  assert_int_equal(bad, 0);
+  assert_true(tally.accel_macs > tally.macs / 2);
+}
+
 static void masked_attention(void **state) {
   static const char *const machines[] = {"accel:base", "accel:tiny", "accel:wide"};
   int bad = 0;
@@ -492,6 +582,7 @@ int main(int argc, char **argv) {
                                      cmocka_unit_test(wide_images),
                                      cmocka_unit_test(patches_as_channels),
                                      cmocka_unit_test(masked_attention),
+                                     cmocka_unit_test(projected_attention),
                                      cmocka_unit_test(modes_and_efforts),
                                      cmocka_unit_test(ideas_left_out),
                                      cmocka_unit_test(rtl_and_memories)};

@@ -83,16 +83,18 @@ static void needed_planes(const wk_sched_op *op, int operand, int64_t stack, int
   planes[0] += c0 - own[0];
 }
 
-static void compute_stack(const wk_sched_work *w, int64_t stack) {
+/* Pieces [piece, end) of a stack. */
+static void compute_stack(const wk_sched_work *w, int64_t stack, size_t piece, size_t end) {
   const wk_sched_net *net = w->b->net;
   const wk_sched_op *op = &net->ops[w->op];
   const int64_t one[2] = {stack, stack + 1};
   int64_t planes[2];
   command c = {.op = w->op, .out = picture_of(&w->out), .stack = stack, .y0 = w->y0, .y1 = w->y1};
   wk_sched_planes_of(op, &op->out, one, planes);
-  c.piece = (int64_t)w->piece;
-  c.c0 = op->by_pieces || op->rides ? planes[0] + c.piece : planes[0];
-  c.c1 = op->by_pieces || op->rides ? planes[0] + (int64_t)w->end : planes[1];
+  c.piece = (int64_t)piece;
+  int64_t first = op->shares_pieces ? op->out.planes[0] : planes[0];
+  c.c0 = op->by_pieces || op->rides ? first + c.piece : planes[0];
+  c.c1 = op->by_pieces || op->rides ? first + (int64_t)end : planes[1];
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) c.in[k] = picture_of(&w->in[k]);
   wk_sched_step *s = wk_sched_step_add(w->b->steps, engine_of(net, w->op), op->layer + 1, &c);
   int64_t rows[2];
@@ -103,16 +105,25 @@ static void compute_stack(const wk_sched_work *w, int64_t stack) {
     wk_sched_needed_rows(&net->tensors[v->tensor], v, w->y0, w->y1, rows);
     wk_sched_touch_rows(s, &w->in[k], IN + k, false, planes, rows);
   }
+  int64_t at = op->const_bytes * (int64_t)(piece - w->piece);
   if (w->consts >= 0)
     wk_sched_touch(s, &(wk_sched_access){.buffer = w->consts, .field = CONSTS, .n0 = 1, .n1 = 1,
+                                         .at = at, .from = at,
                                          .run = op->const_bytes *
-                                                (int64_t)(op->by_pieces ? w->end - w->piece : 1)});
+                                                (int64_t)(op->by_pieces ? end - piece : 1)});
   wk_sched_rows_of(&net->tensors[op->out.tensor], &op->out, w->y0, w->y1, rows);
   wk_sched_touch_rows(s, &w->out, OUT, true, (int64_t[]){c.c0, c.c1}, rows);
 }
 
 static void compute(const wk_sched_work *w) {
-  for (int64_t s = w->stacks[0]; s < w->stacks[1]; s++) compute_stack(w, s);
+  const wk_sched_op *op = &w->b->net->ops[w->op];
+  for (int64_t s = w->stacks[0]; s < w->stacks[1]; s++) {
+    size_t own[2];
+    wk_sched_pieces_of(op, (int64_t[]){s, s + 1}, own);
+    if (own[0] < w->piece) own[0] = w->piece;
+    if (own[1] > w->end) own[1] = w->end;
+    if (own[0] < own[1]) compute_stack(w, s, own[0], own[1]);
+  }
 }
 
 static void carry(wk_sched_building *b, uint32_t layer, int tensor, const int64_t planes[2],
@@ -190,8 +201,11 @@ static int64_t make_operand(made *x, int tensor, wk_sched_view *v) {
   return rows < 1 ? v->is_whole = true, v->has_window = false, 1 : rows;
 }
 
+/* By pieces, of each stack or of all of them. */
 static void add_consts(made *x, wk_sched_op *op) {
+  op->shares_pieces = wk_sched_stacks(op) > 1 && op->out.stack && draw(x, 0, 1);
   op->pieces = (size_t)(x->tensors[op->out.tensor].planes / wk_sched_stacks(op));
+  if (op->shares_pieces) op->pieces *= (size_t)op->stacks;
   op->const_bytes = CELL * draw(x, 0, 3);
   op->by_pieces = true, op->plane = 0;
   if (!op->const_bytes) return;
@@ -323,10 +337,11 @@ static void evaluate(const made *x, uint64_t **values) {
     for (int64_t s = 0; s < wk_sched_stacks(o); s++) {
       int64_t planes[2];
       wk_sched_planes_of(o, &o->out, (int64_t[]){s, s + 1}, planes);
+      int64_t first = o->shares_pieces ? o->out.planes[0] : planes[0];
       for (int64_t p = planes[0]; p < planes[1]; p++)
         for (int64_t y = 0; y < o->out.rows; y++)
           values[o->out.tensor][p * o->out.rows + y] =
-              result(x, i, p, s, y, o->consts < 0 ? 0 : constant(i, p - planes[0]), read_net, &r);
+              result(x, i, p, s, y, o->consts < 0 ? 0 : constant(i, p - first), read_net, &r);
     }
   }
 }

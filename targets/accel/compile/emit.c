@@ -92,7 +92,7 @@ static wk_accel_work work_of(const wk_sched_work *w, wk_accel_op *some) {
   const wk_accel_net *net = wk_accel_net_of(w->b->net);
   const wk_accel_op *op = &net->ops.data[w->op];
   int64_t stacks = w->stacks[1] - w->stacks[0];
-  if (stacks < wk_sched_stacks(&w->b->net->ops[w->op]))
+  if (!op->heads && stacks < wk_sched_stacks(&w->b->net->ops[w->op]))
     *some = wk_accel_some_stacks(op, w->stacks[0], w->stacks[1]), op = some;
   return (wk_accel_work){.net = net, .steps = w->b->steps, .op = op,
                          .y0 = w->y0, .y1 = w->y1, .out = w->out, .a = w->in[0], .b = w->in[1],
@@ -288,7 +288,8 @@ static wk_sched_op op_of(const wk_accel_net *net, const wk_accel_op *op) {
                    .one_const = op->one_const, .by_pieces = wk_accel_is_sum(op),
                    .rides = goes_by_blocks(net, op),
                    .loads_itself = wk_accel_is_split(net, op), .plane = plane_of(net, op),
-                   .stacks = wk_accel_stacks(net, op)};
+                   .stacks = op->heads ? op->heads : wk_accel_stacks(net, op),
+                   .shares_pieces = op->heads > 0};
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) y.in[k] = wk_accel_sched_view(net, op, k);
   return y;
 }

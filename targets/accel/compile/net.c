@@ -632,6 +632,7 @@ bool wk_accel_net_make(const wk_graph *g, wk_accel_net *net, wk_accel_refused *w
     for (size_t i = 0; i < net->ops.n; i++) wk_vec_push(&net->whole, net->ops.data[i]);
     fine = wk_accel_fit(&k);
   }
+  if (fine) wk_accel_find_heads(net);
   if (fine) add_constants(net);
   else *why = (wk_accel_refused){k.refused, k.reason ? k.reason : "no reason given"};
   return fine;

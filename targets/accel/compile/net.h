@@ -78,6 +78,8 @@ typedef struct {
   const wk_accel_piece *pieces;
   size_t n_pieces;
   bool leaves_lanes; /* lanes behind the last channel are not written: FILL comes first */
+  int64_t heads;     /* CONV: its pieces belong to the stacks of whoever reads them, as many to each;
+                        0: not so */
   int64_t macs;      /* of the model */
 } wk_accel_op;
 
@@ -230,6 +232,9 @@ bool wk_accel_make_norm(wk_accel_making *k);
 /* Operators fit into fields and scratchpad; those that go channel by channel are cut until they
  * do. False with a reason, and the node. */
 bool wk_accel_fit(wk_accel_making *k);
+/* Products whose results are the heads of others: they are computed head by head with these, as
+ * late as they can be beside what the vector unit does. */
+void wk_accel_find_heads(wk_accel_net *net);
 /* A copy between two pictures of the same dims. */
 bool wk_accel_make_move(wk_accel_making *k, const wk_accel_operand *from,
                         const wk_accel_operand *to);

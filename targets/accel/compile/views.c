@@ -42,9 +42,7 @@ wk_accel_spot wk_accel_spot_of(const wk_accel_net *net, const wk_accel_view *x,
   return s;
 }
 
-/* Planes from one stack of a view to the next; 0: it has one for all; -1: they do not lie one
- * behind the other. */
-static int64_t stack_of(const wk_accel_net *net, const wk_accel_view *x) {
+int64_t wk_accel_stack_planes(const wk_accel_net *net, const wk_accel_view *x) {
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
   int64_t plane = t->rows * t->row;
   if (x->o == 1 || !x->so) return 0;
@@ -54,10 +52,10 @@ static int64_t stack_of(const wk_accel_net *net, const wk_accel_view *x) {
 
 int64_t wk_accel_stacks(const wk_accel_net *net, const wk_accel_op *op) {
   const wk_accel_view *operands[] = {&op->a, &op->b};
-  if (op->out.o == 1 || op->is_flat || stack_of(net, &op->out) < 1) return 1;
+  if (op->out.o == 1 || op->is_flat || wk_accel_stack_planes(net, &op->out) < 1) return 1;
   for (int i = 0; i < 2; i++) {
     const wk_accel_view *x = operands[i];
-    bool is_fine = x->tensor < 0 || ((x->o == 1 || x->o == op->out.o) && stack_of(net, x) >= 0);
+    bool is_fine = x->tensor < 0 || ((x->o == 1 || x->o == op->out.o) && wk_accel_stack_planes(net, x) >= 0);
     if (!is_fine) return 1;
   }
   return op->out.o;
@@ -91,7 +89,8 @@ wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
   bool is_all = (operand == 0 && op->is_flat) || (operand == 1 && op->kind == WK_ACCEL_MM);
   wk_accel_planes_of(net, x, y.planes);
-  if (wk_accel_stacks(net, op) > 1) y.stack = stack_of(net, x);
+  if (wk_accel_stacks(net, op) > 1) y.stack = wk_accel_stack_planes(net, x);
+  if (op->heads && operand) y.stack = (y.planes[1] - y.planes[0]) / op->heads;
   y.is_whole = is_all || !wk_accel_is_picture(t, x);
   y.rows = x->h, y.first = first_of(t, x), y.step = step_of(t, x);
   y.has_window = operand == 0 && !is_all && (op->kind == WK_ACCEL_CONV ||
