@@ -90,8 +90,47 @@ static wk_sched_place operand_place(wk_sched_builder *b, const wk_sched_view *v,
   return s->place.buffer < 0 ? wk_sched_place_before(b, t) : s->place;
 }
 
-/* The place of a whole strip of a result. */
-static wk_sched_place result_place(wk_sched_builder *b, int t, uint32_t layer) {
+/* Every row of its tensor. */
+static bool is_all_rows(const wk_sched_builder *b, const wk_sched_view *x) {
+  return !x->is_whole && !x->has_window && !x->first && x->step == 1 &&
+         x->rows == wk_sched_tensor_of(b, x->tensor)->rows;
+}
+
+/* Nobody but the operator needs what is at the place of its operand 0: that is a strip of the
+ * round, read once and not stored. */
+static bool is_spent(const wk_sched_builder *b, const wk_sched_op *op, int index) {
+  int t = op->in[0].tensor, readers = 0;
+  bool made = wk_sched_is_made_here(b, t);
+  for (int i = b->base.group->first; i <= b->base.group->last; i++)
+    for (int k = 0; k < WK_SCHED_OPERANDS; k++)
+      readers += wk_sched_op_of(b, i)->in[k].tensor == t;
+  return readers == 1 && !is_resident(b, t, index) && !(made && is_stored(b, t)) &&
+         (!made || b->uses[t].first_writer == b->uses[t].last_writer) &&
+         (b->base.group->rounds <= 1 || op->in[0].stack > 0);
+}
+
+/* Where the result may take the place of operand 0: false, nowhere. */
+static bool replaced_place(const wk_sched_builder *b, int index, const wk_sched_place *from,
+                           wk_sched_place *out) {
+  const wk_sched_op *op = wk_sched_op_of(b, index);
+  const wk_sched_tensor_state *s = &b->strip->tensors[op->out.tensor];
+  const wk_sched_use *u = &b->uses[op->out.tensor];
+  int64_t read[2];
+  if (!op->replaces || u->first_writer != u->last_writer || b->plan->resident[op->out.tensor] >= 0 ||
+      !is_all_rows(b, &op->in[0]) || !is_all_rows(b, &op->out) || !is_spent(b, op, index))
+    return false;
+  wk_sched_round_planes(b, op, &op->in[0], read);
+  *out = *from;
+  out->plane = s->made[0];
+  return from->buffer >= 0 && s->keep >= s->done && from->row == s->done &&
+         from->rows == s->end - s->done && from->plane == read[0] && !from->lead &&
+         from->planes == read[1] - read[0] && from->planes == s->made[1] - s->made[0];
+}
+
+/* The place of a whole strip of a result; from: that of operand 0. */
+static wk_sched_place result_place(wk_sched_builder *b, int index, const wk_sched_place *from) {
+  const wk_sched_op *op = wk_sched_op_of(b, index);
+  int t = op->out.tensor;
   wk_sched_tensor_state *s = &b->strip->tensors[t];
   const wk_sched_tensor *x = wk_sched_tensor_of(b, t);
   if (b->plan->resident[t] >= 0) {
@@ -100,10 +139,10 @@ static wk_sched_place result_place(wk_sched_builder *b, int t, uint32_t layer) {
       y->place = new_place(b, t, 0, x->rows, y->planes[0], y->planes[1] - y->planes[0]);
     return y->place;
   }
-  if (s->place.buffer < 0) {
+  if (s->place.buffer < 0 && !replaced_place(b, index, from, &s->place)) {
     int64_t low = s->keep < s->done ? s->keep : s->done;
     s->place = new_place(b, t, low, s->end - low, s->made[0], s->made[1] - s->made[0]);
-    if (low < s->done) carry(b, t, layer, low, s->done);
+    if (low < s->done) carry(b, t, op->layer, low, s->done);
   }
   return s->place;
 }
@@ -152,12 +191,6 @@ static bool are_pieces_planes(const wk_sched_builder *b, const wk_sched_op *op) 
 static bool is_chunked(const wk_sched_builder *b, const wk_sched_op *op, bool is_ridden) {
   return (op->by_pieces || op->rides) && b->plan->resident[op->out.tensor] < 0 &&
          (is_ridden || !wk_sched_is_read_here(b, op->out.tensor)) && are_pieces_planes(b, op);
-}
-
-/* Every row of its tensor. */
-static bool is_all_rows(const wk_sched_builder *b, const wk_sched_view *x) {
-  return !x->is_whole && !x->has_window && !x->first && x->step == 1 &&
-         x->rows == wk_sched_tensor_of(b, x->tensor)->rows;
 }
 
 /* Operand k of `op` is what `last` makes, plane by plane. */
@@ -276,7 +309,7 @@ static wk_sched_work begin_work(wk_sched_builder *b, int index, int on, bool is_
     w.in[k] = on >= 0 && op->in[k].tensor == on ? (wk_sched_place){.buffer = -1}
                                                 : operand_place(b, &op->in[k], index);
   if ((op->by_pieces || on >= 0) && is_chunked(b, op, is_ridden)) return w;
-  w.out = result_place(b, op->out.tensor, op->layer);
+  w.out = result_place(b, index, &w.in[0]);
   wk_sched_steps_compute(b->base.steps, op->out.tensor, &w.out);
   if (machine(b)->prepare) machine(b)->prepare(&w);
   return w;

@@ -55,6 +55,8 @@ typedef struct {
                           otherwise all of them at once, with those of the first */
   bool rides;          /* any pieces may be computed apart, with the constants of the first: a plane
                           of the result each, of the same planes and rows of its operands */
+  bool replaces;       /* each number of the result may lie where that of operand 0 does, which lies
+                          in as many planes and rows, as long ones */
   bool loads_itself;   /* pieces are computed by what loads their constants in parts */
   int64_t plane;       /* >= 0: piece i computes plane plane + i of the result, whole, of the first
                           stack; -1: not so */

@@ -229,7 +229,8 @@ static int64_t draw_planes(made *x) {
   return x->stacks > 1 && draw(x, 0, 3) ? each * x->stacks : each;
 }
 
-/* Plane by plane of a tensor, or of two: its pieces may ride on whoever makes it. */
+/* Plane by plane of a tensor, or of two: its pieces may ride on whoever makes it, its result may
+ * lie where that was. */
 static void ride(made *x, wk_sched_op *op, int from) {
   const wk_sched_tensor *t = &x->tensors[from];
   op->rides = true, op->plane = 0;
@@ -240,8 +241,9 @@ static void ride(made *x, wk_sched_op *op, int from) {
       op->in[1] = view_of(x, other);
       break;
     }
+  op->replaces = draw(x, 0, 2);
   op->out = view_of(x, add_tensor(x, draw(x, 0, 3) ? WK_SCHED_WORK : WK_SCHED_IO, t->planes,
-                                  t->rows, CELL * draw(x, 1, 4)));
+                                  t->rows, op->replaces ? t->row : CELL * draw(x, 1, 4)));
   if (x->stacks > 1 && draw(x, 0, 7)) add_stacks(x, op);
   op->pieces = (size_t)(t->planes / wk_sched_stacks(op));
 }

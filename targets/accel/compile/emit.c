@@ -280,13 +280,31 @@ static bool goes_by_blocks(const wk_accel_net *net, const wk_accel_op *op) {
   return are_blocks;
 }
 
+static bool lie_alike(const wk_accel_view *a, const wk_accel_view *b) {
+  return a->offset == b->offset && a->o == b->o && a->c == b->c && a->h == b->h && a->w == b->w &&
+         a->so == b->so && a->sb == b->sb && a->sy == b->sy && a->sx == b->sx &&
+         a->first == b->first;
+}
+
+/* The vector unit writes a word, or a row, when it has read it. */
+static bool may_replace(const wk_accel_net *net, const wk_accel_op *op) {
+  const wk_accel_tensor *x = &net->tensors.data[op->a.tensor];
+  const wk_accel_tensor *y = &net->tensors.data[op->out.tensor];
+  bool is_fold = op->kind == WK_ACCEL_ROW &&
+                 (op->fn == WK_CHOICE_ROW_mean || op->fn == WK_CHOICE_ROW_max);
+  return (op->kind == WK_ACCEL_MAP || (op->kind == WK_ACCEL_ROW && !is_fold)) &&
+         !op->leaves_lanes && op->b.tensor != op->a.tensor && op->a.tensor != op->out.tensor &&
+         lie_alike(&op->a, &op->out) && x->planes == y->planes && x->rows == y->rows &&
+         x->row == y->row && !x->is_dense;
+}
+
 static wk_sched_op op_of(const wk_accel_net *net, const wk_accel_op *op) {
   wk_sched_op y = {.name = op->name, .kind = op->op, .layer = op->layer,
                    .queue = wk_accel_is_sum(op) ? WK_QUEUE_ex : WK_QUEUE_ve,
                    .out = wk_accel_sched_view(net, op, -1), .pieces = op->n_pieces,
                    .consts = op->const_tensor, .const_bytes = op->const_bytes,
                    .one_const = op->one_const, .by_pieces = wk_accel_is_sum(op),
-                   .rides = goes_by_blocks(net, op),
+                   .rides = goes_by_blocks(net, op), .replaces = may_replace(net, op),
                    .loads_itself = wk_accel_is_split(net, op), .plane = plane_of(net, op),
                    .stacks = op->heads ? op->heads : wk_accel_stacks(net, op),
                    .shares_pieces = op->heads > 0};
