@@ -116,8 +116,9 @@ static bool replaced_place(const wk_sched_builder *b, int index, const wk_sched_
   const wk_sched_tensor_state *s = &b->strip->tensors[op->out.tensor];
   const wk_sched_use *u = &b->uses[op->out.tensor];
   int64_t read[2];
-  if (!op->replaces || u->first_writer != u->last_writer || b->plan->resident[op->out.tensor] >= 0 ||
-      !is_all_rows(b, &op->in[0]) || !is_all_rows(b, &op->out) || !is_spent(b, op, index))
+  if (!op->replaces || u->first_writer != u->last_writer ||
+      b->plan->resident[op->out.tensor] >= 0 || !is_all_rows(b, &op->in[0]) ||
+      !is_all_rows(b, &op->out) || !is_spent(b, op, index))
     return false;
   wk_sched_round_planes(b, op, &op->in[0], read);
   *out = *from;

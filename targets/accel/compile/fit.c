@@ -38,8 +38,8 @@ static int64_t least_room(const wk_accel_net *net, const wk_accel_op *op) {
   return most + consts + (v.planes[1] - v.planes[0]) * (rows[1] - rows[0]) * out.row;
 }
 
-/* Pieces [from, to) of an operator as one of its own. */
-static wk_accel_op cut(const wk_accel_net *net, const wk_accel_op *op, size_t from, size_t to) {
+wk_accel_op wk_accel_some_pieces(const wk_accel_net *net, const wk_accel_op *op, size_t from,
+                                 size_t to) {
   wk_accel_op y = *op;
   wk_accel_view *views[3] = {&y.out, &y.a, &y.b};
   const wk_accel_piece *last = &op->pieces[to - 1], *end = &op->pieces[op->n_pieces - 1];
@@ -56,7 +56,7 @@ static wk_accel_op cut(const wk_accel_net *net, const wk_accel_op *op, size_t fr
   y.leaves_lanes = op->leaves_lanes && to == op->n_pieces;
   for (int i = 0; i < 3; i++) {
     wk_accel_view *v = views[i];
-    if (v->tensor < 0 || v->c != op->out.c) continue;
+    if (v->tensor < 0 || v->c != op->out.c || (i == 1 && op->kind == WK_ACCEL_CONV)) continue;
     v->offset += (v->first + c) / net->n * v->sb;
     v->first = (int)((v->first + c) % net->n);
     v->c = count;
@@ -102,7 +102,7 @@ static bool are_fields_fine(wk_accel_making *k, const wk_accel_op *op) {
 
 /* ---- room ------------------------------------------------------------------------------------ */
 
-static void insert(wk_accel_net *net, size_t at, const wk_accel_op *op) {
+void wk_accel_insert(wk_accel_net *net, size_t at, const wk_accel_op *op) {
   wk_vec_push(&net->ops, *op);
   for (size_t i = net->ops.n - 1; i > at; i--) net->ops.data[i] = net->ops.data[i - 1];
   net->ops.data[at] = *op;
@@ -134,7 +134,7 @@ static int64_t cut_stacks(wk_accel_net *net, size_t i, int64_t room, int64_t mos
   net->ops.data[i] = first;
   for (int64_t o = 1; o < op.out.o; o++) {
     wk_accel_op one = wk_accel_some_stacks(&op, o, o + 1);
-    insert(net, i + (size_t)o, &one);
+    wk_accel_insert(net, i + (size_t)o, &one);
   }
   return each;
 }
@@ -145,8 +145,9 @@ static size_t cut_channels(wk_accel_net *net, size_t i, size_t parts) {
   if (!goes_by_channels(&op) || op.n_pieces < parts || op.out.o != 1) return 0;
   size_t each = wk_ceil_div(op.n_pieces, parts), made = 0;
   for (size_t at = 0; at < op.n_pieces; at += each, made++) {
-    wk_accel_op part = cut(net, &op, at, at + each < op.n_pieces ? at + each : op.n_pieces);
-    if (made) insert(net, i + made, &part);
+    size_t end = at + each < op.n_pieces ? at + each : op.n_pieces;
+    wk_accel_op part = wk_accel_some_pieces(net, &op, at, end);
+    if (made) wk_accel_insert(net, i + made, &part);
     else net->ops.data[i] = part;
   }
   return made;

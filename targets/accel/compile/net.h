@@ -78,7 +78,7 @@ typedef struct {
   const wk_accel_piece *pieces;
   size_t n_pieces;
   bool leaves_lanes; /* lanes behind the last channel are not written: FILL comes first */
-  int64_t heads;     /* CONV: its pieces belong to the stacks of whoever reads them, as many to each;
+  int64_t heads;     /* CONV: stacks of whoever reads it, each of which has as many of its pieces;
                         0: not so */
   int64_t macs;      /* of the model */
 } wk_accel_op;
@@ -232,8 +232,14 @@ bool wk_accel_make_norm(wk_accel_making *k);
 /* Operators fit into fields and scratchpad; those that go channel by channel are cut until they
  * do. False with a reason, and the node. */
 bool wk_accel_fit(wk_accel_making *k);
+/* Pieces [from, to) of an operator as one of its own: of CONV, or of what goes by channels. */
+wk_accel_op wk_accel_some_pieces(const wk_accel_net *net, const wk_accel_op *op, size_t from,
+                                 size_t to);
+/* The operator becomes number `at`, those from there on come behind it. */
+void wk_accel_insert(wk_accel_net *net, size_t at, const wk_accel_op *op);
 /* Products whose results are the heads of others: they are computed head by head with these, as
- * late as they can be beside what the vector unit does. */
+ * late as they can be beside what the vector unit does. One that makes queries, keys and values
+ * becomes three. */
 void wk_accel_find_heads(wk_accel_net *net);
 /* A copy between two pictures of the same dims. */
 bool wk_accel_make_move(wk_accel_making *k, const wk_accel_operand *from,

@@ -55,8 +55,8 @@ int64_t wk_accel_stacks(const wk_accel_net *net, const wk_accel_op *op) {
   if (op->out.o == 1 || op->is_flat || wk_accel_stack_planes(net, &op->out) < 1) return 1;
   for (int i = 0; i < 2; i++) {
     const wk_accel_view *x = operands[i];
-    bool is_fine = x->tensor < 0 || ((x->o == 1 || x->o == op->out.o) && wk_accel_stack_planes(net, x) >= 0);
-    if (!is_fine) return 1;
+    bool is_fine = x->o == 1 || x->o == op->out.o;
+    if (x->tensor >= 0 && (!is_fine || wk_accel_stack_planes(net, x) < 0)) return 1;
   }
   return op->out.o;
 }
