@@ -147,7 +147,7 @@ static void check_room(subject *s, size_t g0, size_t g1) {
 }
 
 static void kept_are_those_found_anew(void **state) {
-  static const int64_t scratchpads[] = {262144, 32768};
+  static const int64_t scratchpads[] = {262144, 24576};
   (void)state;
   for (size_t m = 0; m < WK_COUNTOF(scratchpads); m++) {
     subject s;
