@@ -62,11 +62,18 @@ static bool holds_work(const wk_cut *c, const wk_node *n) {
 
 /* ---- all nodes ------------------------------------------------------------------------------- */
 
+/* Whose reason is given: of the one that the user chose, or of the last that anything may go to. */
+static uint32_t last_asked(const wk_targets *t, const wk_node *n) {
+  uint32_t pinned = wk_targets_pinned(t, n);
+  bool is_last_by_pin = t->has_host && t->host_by_pin;
+  return pinned == WK_NONE ? (uint32_t)t->n - 1 - is_last_by_pin : pinned;
+}
+
 static void refuse(wk_cut *c, const wk_graph *g, const wk_node *n, const char **reasons) {
-  uint32_t pinned = wk_targets_pinned(c->targets, n);
-  uint32_t asked = pinned == WK_NONE ? (uint32_t)c->targets->n - 1 : pinned;
+  uint32_t asked = last_asked(c->targets, n);
   const char *op = wk_op_get(n->op)->name, *why = reasons[asked];
   const char *name = wk_node_called(g, n);
+  if (c->n_unsupported++ >= WK_CUT_NAMED) return;
   if (!c->unsupported)
     c->unsupported = wk_error_at(WK_UNSUPPORTED, name, "target %s: %s: %s",
                                  wk_targets_name(c->targets, asked).s, op, why);

@@ -341,6 +341,9 @@ wk_status wk_partition(wk_module *m, wk_owners *owners, const wk_part_refusals *
   wk_cut c = {.p = p, .owners = owners, .targets = t, .refused = refused,
               .scratch = wk_arena_new()};
   wk_status s = cut_module(&c, m);
+  if (c.n_unsupported > WK_CUT_NAMED)
+    c.unsupported = wk_status_item(c.unsupported, "and %zu others",
+                                   c.n_unsupported - WK_CUT_NAMED);
   if (!s) s = c.unsupported;
   else wk_status_free(c.unsupported);
   if (!s) s = wk_cut_plan(p);

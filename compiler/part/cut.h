@@ -33,6 +33,8 @@ typedef struct {
   wk_value_id input;
 } wk_cut_constant_input;
 
+#define WK_CUT_NAMED 10
+
 typedef struct {
   wk_parts *p;
   wk_owners *owners;
@@ -42,7 +44,8 @@ typedef struct {
   WK_VEC(wk_cut_tensor) tensors; /* per tensor of the plan */
   WK_VEC(wk_cut_conversion) converted; /* made on the way to the row that comes next */
   WK_VEC(wk_cut_constant_input) constant_inputs; /* constants of their bodies for now */
-  wk_status unsupported; /* what nobody runs, so far */
+  wk_status unsupported; /* what nobody runs, so far: the first WK_CUT_NAMED */
+  size_t n_unsupported;
 } wk_cut;
 
 /* Position of the host, whose parts pay for no edges. */

@@ -88,6 +88,17 @@ static wk_status open_word(opening *o, char *word) {
   return open_target(o, t, colon ? colon + 1 : NULL);
 }
 
+/* A pattern of --place is the host's. */
+static bool names_host(const wk_strings *place) {
+  const char *host = wk_target_host()->name;
+  for (size_t i = 0; i < place->n; i++) {
+    const char *equals = strrchr(place->data[i], '=');
+    size_t length = equals ? strcspn(equals + 1, ":") : 0;
+    if (length == strlen(host) && !strncmp(equals + 1, host, length)) return true;
+  }
+  return false;
+}
+
 static wk_status open_all(opening *o, char *text) {
   for (char *word = text; word;) {
     char *comma = strchr(word, ',');
@@ -96,6 +107,7 @@ static wk_status open_all(opening *o, char *text) {
     word = comma;
   }
   bool has_host = o->n && o->list[o->n - 1]->target == wk_target_host();
+  bool adds_host = !has_host && (!o->a->no_host || names_host(&o->a->place));
   for (size_t i = 0; i + 1 < o->n; i++)
     if (o->list[i]->target == wk_target_host())
       return wk_error(WK_USAGE, "--target: %s runs everything and comes last; what stands behind "
@@ -105,7 +117,7 @@ static wk_status open_all(opening *o, char *text) {
                     wk_target_host()->name);
   if (o->a->no_host && !o->n)
     return wk_error(WK_USAGE, "--no-host: name another target with --target");
-  return has_host || o->a->no_host ? NULL : open_target(o, wk_target_host(), NULL);
+  return adds_host ? open_target(o, wk_target_host(), NULL) : NULL;
 }
 
 /* ---- operators that are put somewhere -------------------------------------------------------- */
@@ -170,7 +182,7 @@ wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) {
   opening o = {.a = a, .list = wk_xcalloc(most, sizeof(wk_instance *))};
   wk_status s = open_all(&o, text);
   free(text);
-  *out = (wk_targets){.list = o.list, .n = o.n,
+  *out = (wk_targets){.list = o.list, .n = o.n, .host_by_pin = a->no_host,
                       .has_host = o.n && o.list[o.n - 1] &&
                                   o.list[o.n - 1]->target == wk_target_host()};
   if (!s) s = add_pins(&a->place, out);

@@ -33,7 +33,8 @@ typedef struct {
    .kind = WK_OPTION_STRING, .offset = offsetof(type, member.target)},                             \
   {"cpu", 0, "NAME", "processor or instruction set of the host (default: this machine's); short "  \
    "for cpu:NAME", .kind = WK_OPTION_STRING, .offset = offsetof(type, member.cpu)},                \
-  {"no-host", 0, NULL, "refuse what the targets cannot run instead of leaving it to the host",     \
+  {"no-host", 0, NULL, "refuse what the targets cannot run instead of leaving it to the host, "    \
+   "which gets only what --place gives it",                                                        \
    .kind = WK_OPTION_FLAG, .offset = offsetof(type, member.no_host)},                              \
   {"place", 0, "PATTERN=TARGET", "operators with such names (*, ?, [a-z] as in the shell) are "    \
    "for this one of the targets, and for no other", .kind = WK_OPTION_LIST,                        \
@@ -50,9 +51,10 @@ bool wk_target_is_eval(const wk_target_args *a);
 const wk_target *wk_target_at(size_t i);
 const wk_target *wk_target_host(void);
 
-/* Opens what is asked for; the host is added at the end unless it is listed or not wanted. A
- * setting goes to all targets that have it, and there must be one. WK_USAGE names what there is
- * not. Free with wk_targets_close also after an error. */
+/* Opens what is asked for; the host is added at the end unless it is listed or not wanted; with
+ * no_host it is there if `place` names it, for what it names. A setting goes to all targets that
+ * have it, and there must be one. WK_USAGE names what there is not. Free with wk_targets_close also
+ * after an error. */
 wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) WK_MUST_CHECK;
 void wk_targets_close(wk_targets *t);
 /* WK_USAGE: a pattern of --place fits no operator of the module. */

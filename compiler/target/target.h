@@ -221,6 +221,7 @@ typedef struct {
   wk_instance *const *list;
   size_t n;
   bool has_host; /* the last one is: it has code for every primitive */
+  bool host_by_pin; /* it gets what is pinned to it and nothing else */
   const wk_target_pin *pins; /* the last that fits counts */
   size_t n_pins;
 } wk_targets;

@@ -31,6 +31,18 @@ gives 'the package records it' 'target=accel --place=Conv_2\*=cpu' "$wick" inspe
 
 refuses 'what the target cannot' 4 'image_QuantizeLinear: target accel: map: an operand is f32' \
   "$wick" "${parts[@]}" accel --place 'image*=accel'
+edges=(--place 'image*=cpu' --place 'v47*=cpu')
+gives 'no host but for the edges' '^on cpu +2 parts, ' \
+  "$wick" "${parts[@]}" accel --no-host "${edges[@]}"
+same accel --no-host "${edges[@]}"
+gives 'or one layer' '^on cpu +[3-9] parts, ' "$wick" "${parts[@]}" accel --no-host "${edges[@]}" \
+  --place 'Conv_2*=cpu'
+refuses 'nothing else' 4 'v47_DequantizeLinear: target accel: map: the result is f32$' \
+  "$wick" "${parts[@]}" accel --no-host --place 'image*=cpu'
+"$wick" compile "$tests/nets/float/transformer/model.onnx" -o none.wick --target accel --no-host \
+  2>refused
+check 'the first ten and a count' test "$(grep -cE '^(wick: .*: target accel|  .*): ' refused)" = 10
+gives 'the count' '^  and [1-9][0-9]* others$' cat refused
 refuses 'no such operator' 2 "^wick: .*--place: no operator is called 'Cnv\*'; --emit graph shows" \
   "$wick" "${parts[@]}" accel --place 'Cnv*=accel'
 refuses 'no such target' 2 '^wick: --place Conv\*=opencl: --target does not list opencl$' \

@@ -18,6 +18,8 @@ typedef struct {
   const char *text; /* of the list, or of the error: "PLACE: MESSAGE; NOTES" */
 } list_case;
 
+#define PLACE(pin) {.data = (const char *[]){pin}, .n = 1}
+
 static const list_case cases[] = {
     {"one machine", {.target = "accel:base", .cpu = "avx2"},
      "accel:base,cpu:avx2"},
@@ -35,6 +37,15 @@ static const list_case cases[] = {
      "accel:base"},
     {"no host, two", {.target = "accel:base,accel:tiny", .no_host = true},
      "accel:base,accel:tiny"},
+    {"the host for what is put there",
+     {.target = "accel:base", .cpu = "avx2", .no_host = true, .place = PLACE("x.*=cpu")},
+     "accel:base,cpu:avx2"},
+    {"for nothing",
+     {.target = "accel:base", .no_host = true, .place = PLACE("cpu=accel:base")},
+     "accel:base"},
+    {"its name and more",
+     {.target = "accel:base", .no_host = true, .place = PLACE("x=cpus")},
+     "--place x=cpus: --target does not list cpus"},
     {"the host in the list", {.target = "accel:base,cpu:avx2"},
      "accel:base,cpu:avx2"},
     {"the host first", {.target = "cpu:avx2,accel:base"},
@@ -107,7 +118,8 @@ static void lists_are_opened(void **state) {
     } else {
       wk_str_add(&b, wk_targets_text(&t, a));
       assert_int_equal(t.has_host, t.list[t.n - 1]->target == wk_target_host());
-      assert_int_equal(t.has_host, !cases[i].args.no_host);
+      assert_int_equal(t.host_by_pin, cases[i].args.no_host);
+      assert_true(t.has_host || t.host_by_pin);
     }
     if (strcmp(b.s, cases[i].text) != 0) {
       fprintf(stderr, "@@ %s\n%s@@ end\n", cases[i].what, b.s);
