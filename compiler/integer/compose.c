@@ -80,8 +80,7 @@ static void apply(const wk_rewrite *r, const wk_node *n, const uint8_t *const ar
   }
 }
 
-/* v by the bytes of x, of which it is a function in at most MOST_STEPS steps. */
-static void function_of(const wk_rewrite *r, wk_value_id v, wk_value_id x, uint8_t out[BYTES]) {
+void wk_integer_function_of(const wk_rewrite *r, wk_value_id v, wk_value_id x, uint8_t *out) {
   wk_value_id path[MOST_STEPS];
   int n = 0;
   for (; v != x; v = argument_of(r, v)) path[n++] = v;
@@ -104,8 +103,7 @@ static int path_of(const wk_rewrite *r, wk_value_id a, wk_value_id path[MOST_STE
   return n;
 }
 
-/* The nearest value of which both are functions. */
-static wk_value_id common(const wk_rewrite *r, wk_value_id a, wk_value_id b) {
+wk_value_id wk_integer_common(const wk_rewrite *r, wk_value_id a, wk_value_id b) {
   wk_value_id of_a[MOST_STEPS], of_b[MOST_STEPS];
   int n_a = path_of(r, a, of_a), n_b = path_of(r, b, of_b);
   for (int i = 0; i < n_a; i++)
@@ -132,7 +130,7 @@ static wk_value_id root_of(const wk_rewrite *r, const wk_node *n) {
   for (uint32_t k = 0; k < n->n_in; k++) {
     if (n->op == WK_OP_GATHER ? k == 0 : is_one_number(r, n->in[k])) continue;
     if (tensors == 1) return root_of_one(r, n, n->in[k]);
-    root = root == WK_NONE ? n->in[k] : common(r, root, n->in[k]);
+    root = root == WK_NONE ? n->in[k] : wk_integer_common(r, root, n->in[k]);
     if (root == WK_NONE) return WK_NONE;
   }
   return root;
@@ -147,7 +145,7 @@ static bool compose(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   if (root == WK_NONE || wk_known(r, root)) return false;
   for (uint32_t k = 0; k < n->n_in; k++) {
     if (wk_known(r, n->in[k])) continue;
-    function_of(r, n->in[k], root, of[k]);
+    wk_integer_function_of(r, n->in[k], root, of[k]);
     args[k] = of[k];
   }
   apply(r, n, args, out);

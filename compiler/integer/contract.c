@@ -15,7 +15,8 @@ typedef struct {
   wk_affine w;           /* a product of two activations */
   wk_value_id weights;   /* a constant [oc,c/group,k…] or [k,n]; WK_NONE: w */
   double *w_scale;       /* per output channel */
-  int64_t channels;
+  double *w_zero;        /* of the first n_weights channels, which repeat */
+  int64_t channels, n_weights;
   double y_scale;       /* of the result; 0: it is real */
   double *real_bias;    /* per output channel, of a real result; NULL: none */
   wk_value_id bias;     /* i32 constant or WK_NONE */
@@ -86,14 +87,33 @@ static bool take_weights(wk_rewrite *r, contraction *c, wk_value_id v) {
   if ((w.dtype != WK_I8 && w.dtype != WK_U8) || n < 1 || n * groups > MAX_CHANNELS) return false;
   c->channels = n * groups;
   double *scale = wk_arena_alloc(r->c->scratch, 2 * (size_t)c->channels * sizeof *scale);
-  double *zero = scale + c->channels;
-  if (!per_channel(r, &w, axis, n, in[1], scale) || !per_channel(r, &w, axis, n, in[2], zero))
+  c->w_zero = scale + c->channels;
+  if (!per_channel(r, &w, axis, n, in[1], scale) || !per_channel(r, &w, axis, n, in[2], c->w_zero))
     return false;
   for (int64_t i = 0; i < n; i++)
     if (!isfinite(scale[i])) return false;
-  c->weights = centred_weights(r, q, axis, zero, scale, n);
-  for (int64_t i = 0; i < c->channels; i++) scale[i] = fabs(scale[i % n]);
+  for (int64_t i = n; i < c->channels; i++) scale[i] = scale[i % n];
+  c->weights = q;
   c->w_scale = scale;
+  c->n_weights = n;
+  return true;
+}
+
+/* Factors of the channels go into the scales of their weights. Those that groups share have one
+ * sign. */
+static bool scale_weights(contraction *c, const double *gain) {
+  bool is_shared = c->n_weights < c->channels;
+  for (int64_t i = 0; i < c->channels; i++) {
+    if (is_shared && !(gain[i] > 0)) return false;
+    c->w_scale[i] *= gain[i];
+  }
+  return true;
+}
+
+static bool centre_weights(wk_rewrite *r, contraction *c) {
+  int axis = weight_axis(c, wk_type_of(r, c->weights));
+  c->weights = centred_weights(r, c->weights, axis, c->w_zero, c->w_scale, c->n_weights);
+  for (int64_t i = 0; i < c->channels; i++) c->w_scale[i] = fabs(c->w_scale[i]);
   return c->weights != WK_NONE;
 }
 
@@ -109,19 +129,6 @@ static int64_t *weight_sums(wk_rewrite *r, const contraction *c) {
 }
 
 /* ---- bias ------------------------------------------------------------------------------------ */
-
-/* A constant bias per output channel, dequantised or real. It lies along the channel axis of the
- * result, which `from_end` axes follow. */
-static bool read_bias(wk_rewrite *r, const contraction *c, wk_value_id v, int from_end,
-                      double *out) {
-  wk_type t;
-  const double *bias = wk_constant_reals(r, v, c->channels, &t);
-  int64_t n = bias ? wk_type_count(&t) : 0;
-  int axis = bias ? t.rank - 1 - from_end : -1;
-  if (n != 1 && (n != c->channels || axis < 0 || t.dims[axis] != n)) return false;
-  for (int64_t i = 0; i < c->channels; i++) out[i] += bias[n == 1 ? 0 : i];
-  return true;
-}
 
 static bool is_dead_channel(const wk_rewrite *r, const contraction *c, int64_t channel) {
   const wk_value *v = wk_val(r->g, c->weights);
@@ -274,9 +281,35 @@ static wk_value_id finish(wk_rewrite *r, const contraction *c, wk_expr_builder *
 
 /* ---- the rules ------------------------------------------------------------------------------- */
 
-/* The contraction n with bias operand `bias` (WK_NONE: its own), which `from_end` axes of the
- * result follow; sums are ready for an epilogue. */
-static bool begin(wk_rewrite *r, const wk_node *n, wk_value_id bias, int from_end, double y_scale,
+/* Of constant weights, with all that is computed per channel afterwards. */
+static bool settle_weights(wk_rewrite *r, contraction *c, wk_value_id own,
+                           const wk_channel_steps *steps, int from_end) {
+  size_t size = (size_t)c->channels * sizeof(double);
+  double *gain = wk_arena_alloc(r->c->scratch, size), *bias = wk_arena_alloc(r->c->scratch, size);
+  int64_t *sum = ints(r, c->channels);
+  for (int64_t i = 0; i < c->channels; i++) gain[i] = 1;
+  if (own != WK_NONE && !wk_channel_reals(r, own, c->channels, 0, bias)) return false;
+  if (steps->n && !wk_channel_steps_apply(r, steps, c->channels, from_end, gain, bias))
+    return false;
+  if (!scale_weights(c, gain) || !centre_weights(r, c)) return false;
+  if (c->y_scale == 0 && own != WK_NONE) c->real_bias = bias;
+  if (c->y_scale > 0 && !add_bias(r, c, bias, sum)) return false;
+  return settle_operands(r, c, sum) && store_bias(r, c, sum);
+}
+
+/* Of two activations, multiplied by a number. */
+static bool settle_product(wk_rewrite *r, contraction *c, const wk_channel_steps *steps) {
+  double gain = 1, shift = 0;
+  if (!wk_channel_steps_apply(r, steps, 1, 0, &gain, &shift) || !(gain > 0) || shift != 0)
+    return false;
+  c->channels = 1;
+  gain *= c->w.scale;
+  c->w_scale = wk_arena_memdup(r->c->scratch, &gain, sizeof gain);
+  return true;
+}
+
+/* The contraction n, of which `steps` are computed; sums are ready for an epilogue. */
+static bool begin(wk_rewrite *r, const wk_node *n, const wk_channel_steps *steps, double y_scale,
                   contraction *c) {
   *c = (contraction){.op = n->op,
                      .attrs = n->attrs,
@@ -286,73 +319,31 @@ static bool begin(wk_rewrite *r, const wk_node *n, wk_value_id bias, int from_en
                      .y_scale = y_scale};
   if (!is_plain(n) || n->predicate != WK_NONE || !wk_affine_of(r, n->in[0], &c->x)) return false;
   wk_value_id own = n->n_in > 2 ? n->in[2] : WK_NONE, w = n->in[1];
-  if (take_weights(r, c, w)) {
-    int64_t *sum = ints(r, c->channels);
-    double *all = wk_arena_alloc(r->c->scratch, (size_t)c->channels * sizeof *all);
-    if (own != WK_NONE && !read_bias(r, c, own, 0, all)) return false;
-    if (bias != WK_NONE && !read_bias(r, c, bias, from_end, all)) return false;
-    if (y_scale == 0 && own != WK_NONE) c->real_bias = all;
-    if (y_scale > 0 && !add_bias(r, c, all, sum)) return false;
-    return settle_operands(r, c, sum) && store_bias(r, c, sum);
-  }
-  if (n->op != WK_OP_MATMUL || own != WK_NONE || bias != WK_NONE || !wk_affine_of(r, w, &c->w))
-    return false;
-  c->channels = 1;
-  c->w_scale = wk_arena_memdup(r->c->scratch, &c->w.scale, sizeof c->w.scale);
-  return true;
+  int from_end = n->op == WK_OP_MATMUL ? 0 : wk_type_of(r, n->out[0])->rank - 2;
+  if (take_weights(r, c, w)) return settle_weights(r, c, own, steps, from_end);
+  if (n->op != WK_OP_MATMUL || own != WK_NONE || !wk_affine_of(r, w, &c->w)) return false;
+  return settle_product(r, c, steps);
 }
 
-/* The contraction behind v, or behind the bias that is added to it. */
-static bool find(wk_rewrite *r, const wk_node *def, wk_value_id v, double y_scale, contraction *c) {
+/* The contraction behind v, and behind what is computed of it channel by channel. */
+static bool find(wk_rewrite *r, wk_value_id v, double y_scale, contraction *c) {
+  wk_channel_steps steps;
   if (!wk_once(r, v)) return false;
-  if (def->op != WK_OP_ADD) {
-    wk_node n = *def;
-    return begin(r, &n, WK_NONE, 0, y_scale, c);
-  }
-  wk_value_id in[2] = {def->in[0], def->in[1]};
-  for (int k = 0; k < 2; k++) {
-    const wk_node *m = wk_def(r->g, in[k]);
-    if (!m || (m->op != WK_OP_MATMUL && m->op != WK_OP_CONV) || !wk_once(r, in[k])) continue;
-    if (!wk_shape_equal(wk_type_of(r, in[k]), wk_type_of(r, v))) continue;
-    wk_node n = *m;
-    int from_end = n.op == WK_OP_CONV ? wk_type_of(r, v)->rank - 2 : 0;
-    if (begin(r, &n, in[1 - k], from_end, y_scale, c)) return true;
-  }
-  return false;
+  v = wk_channel_steps_of(r, v, &steps);
+  const wk_node *def = v == WK_NONE ? NULL : wk_def(r->g, v);
+  if (!def) return false;
+  const wk_node n = *def;
+  return begin(r, &n, &steps, y_scale, c);
 }
 
-/* v without a positive number that it is multiplied or divided by, and that number. */
-static wk_value_id unscaled(const wk_rewrite *r, wk_value_id v, double *by) {
-  const wk_node *n = wk_def(r->g, v);
-  double number;
-  *by = 1;
-  if (!n || (n->op != WK_OP_MUL && n->op != WK_OP_DIV) || n->predicate != WK_NONE) return v;
-  for (int i = 0; i < (n->op == WK_OP_MUL ? 2 : 1); i++) {
-    if (!wk_scalar_of(r, n->in[1 - i], &number) || !(number > 0) || !isfinite(number) ||
-        !wk_shape_equal(wk_type_of(r, n->in[i]), wk_type_of(r, v)))
-      continue;
-    *by = n->op == WK_OP_MUL ? number : 1 / number;
-    return n->in[i];
-  }
-  return v;
-}
-
-/* Of sums that are multiplied or divided by a positive number one step of the result is as many of
- * theirs. */
 wk_value_id wk_integer_contraction(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
   contraction c;
   uint16_t mult, shift;
-  double by;
-  wk_value_id from = unscaled(r, y->from, &by);
-  double step = y->scale / by;
-  if (from != y->from && !wk_once(r, y->from)) return WK_NONE;
-  if (from != y->from) def = wk_def(r->g, from);
-  if (!def || def->predicate != WK_NONE || def->out[0] != from || !wk_scale_is_valid(step) ||
-      !find(r, def, from, step, &c))
-    return WK_NONE;
+  (void)def;
+  if (!find(r, y->from, y->scale, &c)) return WK_NONE;
   wk_expr_builder *b = wk_expr_begin(r->arena);
   uint16_t acc = wk_expr_input(b, 0, WK_I32);
-  if (!rescale_operands(r, &c, b, step, y->type->rank, &mult, &shift)) return WK_NONE;
+  if (!rescale_operands(r, &c, b, y->scale, y->type->rank, &mult, &shift)) return WK_NONE;
   acc = wk_expr_rescale(b, acc, mult, shift);
   acc = wk_expr_requantized(b, acc, y->zero, y->dtype, y->lo, y->hi);
   return finish(r, &c, b, acc);
@@ -361,7 +352,8 @@ wk_value_id wk_integer_contraction(wk_rewrite *r, const wk_node *def, const wk_i
 wk_value_id wk_integer_to_real(wk_rewrite *r, const wk_node *n) {
   contraction c;
   const wk_type y = *wk_type_of(r, n->out[0]);
-  if (y.dtype != WK_F32 || !begin(r, n, WK_NONE, 0, 0, &c)) return WK_NONE;
+  const wk_channel_steps none = {.n = 0};
+  if (y.dtype != WK_F32 || !begin(r, n, &none, 0, &c)) return WK_NONE;
   double *scale = wk_arena_alloc(r->c->scratch, (size_t)c.channels * sizeof *scale);
   for (int64_t i = 0; i < c.channels; i++) scale[i] = (float)(c.x.scale * c.w_scale[i]);
   wk_expr_builder *b = wk_expr_begin(r->arena);

@@ -185,6 +185,38 @@ static bool sink(wk_rewrite *r, const wk_node *n) {
   return wk_rewrite_replace(r, y, wk_rewrite_add(r, WK_OP_DEQUANTIZE, NULL, 3, all));
 }
 
+/* The greatest of quantised values is that of their integers. */
+static bool sink_pool(wk_rewrite *r, const wk_node *n) {
+  const wk_node *d = wk_made_by(r, n->in[0], WK_OP_DEQUANTIZE);
+  wk_affine x;
+  bool has_positions = n->n_out > 1 && n->out[1] != WK_NONE && r->uses[n->out[1]];
+  if (!d || has_positions || !wk_affine_of(r, n->in[0], &x)) return false;
+  const wk_value_id scale = d->in[1], zero = d->in[2], y = n->out[0];
+  wk_value_id q = wk_rewrite_1(r, n->op, n->attrs, x.q);
+  if (q == WK_NONE) return false;
+  const wk_value_id all[] = {q, scale, zero};
+  return wk_rewrite_replace(r, y, wk_rewrite_add(r, WK_OP_DEQUANTIZE, NULL, 3, all));
+}
+
+/* Values of one scale are joined before they are dequantised. */
+static bool sink_concat(wk_rewrite *r, const wk_node *n) {
+  wk_affine first, x;
+  const wk_node *d = wk_made_by(r, n->in[0], WK_OP_DEQUANTIZE);
+  if (!d || !wk_affine_of(r, n->in[0], &first)) return false;
+  const wk_value_id scale = d->in[1], zero = d->in[2], y = n->out[0];
+  wk_value_id *in = wk_arena_alloc(r->c->scratch, n->n_in * sizeof *in);
+  for (uint32_t k = 0; k < n->n_in; k++) {
+    if (!wk_affine_of(r, n->in[k], &x) || x.dtype != first.dtype || x.scale != first.scale ||
+        x.zero != first.zero)
+      return false;
+    in[k] = x.q;
+  }
+  wk_value_id q = wk_rewrite_add(r, n->op, n->attrs, n->n_in, in);
+  if (q == WK_NONE) return false;
+  const wk_value_id all[] = {q, scale, zero};
+  return wk_rewrite_replace(r, y, wk_rewrite_add(r, WK_OP_DEQUANTIZE, NULL, 3, all));
+}
+
 /* A split of quantised values as slices, which can sink. */
 static bool cut(wk_rewrite *r, const wk_node *n) {
   if (n->op != WK_OP_SPLIT || !wk_made_by(r, n->in[0], WK_OP_DEQUANTIZE)) return false;
@@ -251,6 +283,12 @@ static const struct {
     {WK_OP_ADD, wk_integer_norm, WK_OP_MAP}, /* written out: its bias, its scale, its quotient */
     {WK_OP_MUL, wk_integer_norm, WK_OP_MAP},
     {WK_OP_DIV, wk_integer_norm, WK_OP_GATHER},
+    {WK_OP_DIV, wk_integer_softmax, WK_OP_GATHER}, /* likewise */
+    {WK_OP_MUL, wk_integer_softmax, WK_OP_MAP},
+    {WK_OP_SUB, wk_integer_contraction, WK_OP_MAP}, /* of a product, channel by channel */
+    {WK_OP_MUL, wk_integer_contraction, WK_OP_MAP},
+    {WK_OP_DIV, wk_integer_contraction, WK_OP_GATHER},
+    {WK_OP_BATCH_NORM, wk_integer_contraction, WK_OP_COUNT},
 };
 
 /* Movement that sinks below a dequantisation stays what it is. */
@@ -295,6 +333,8 @@ static bool rewrite(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   (void)id;
   if (n->predicate != WK_NONE) return false;
   if (n->op == WK_OP_QUANTIZE) return convert(r, n) || rise(r, n);
+  if (n->op == WK_OP_MAX_POOL) return sink_pool(r, n);
+  if (n->op == WK_OP_CONCAT) return sink_concat(r, n);
   return cut(r, n) || (only_moves(r, n) && sink(r, n));
 }
 

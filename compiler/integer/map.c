@@ -70,15 +70,22 @@ wk_value_id wk_integer_concat(wk_rewrite *r, const wk_node *def, const wk_intege
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-enum { MAX_CHAIN = 24 };
+enum { MAX_CHAIN = 24, MAX_LEAVES = 4, BYTES = 256 };
 
-/* An elementwise computation on one quantised tensor: its nodes in order of execution. */
+/* A dequantised tensor that is read, as the function of the root's bytes that it is. */
 typedef struct {
   wk_affine x;
-  bool has_x;
-  wk_value_id leaf; /* the dequantised tensor */
-  uint32_t n;
+  wk_dtype real;
+  uint8_t of[BYTES];
+} leaf;
+
+/* An elementwise computation on one quantised tensor, the root, and on tensors of bytes that are
+ * functions of it: its nodes in order of execution. */
+typedef struct {
+  leaf leaves[MAX_LEAVES];
+  uint32_t n_leaves, n;
   wk_node_id nodes[MAX_CHAIN];
+  wk_value_id root;
 } chain;
 
 static bool is_in(const chain *c, wk_node_id id) {
@@ -87,16 +94,35 @@ static bool is_in(const chain *c, wk_node_id id) {
   return false;
 }
 
-/* The operand is a scalar, the tensor, or made by a node of the chain. */
-static bool take_leaf(const wk_rewrite *r, chain *c, wk_value_id v) {
+static int leaf_at(const chain *c, const wk_affine *x) {
+  for (uint32_t i = 0; i < c->n_leaves; i++) {
+    const wk_affine *y = &c->leaves[i].x;
+    if (x->q == y->q && x->scale == y->scale && x->zero == y->zero) return (int)i;
+  }
+  return -1;
+}
+
+/* The operand is a scalar or a dequantised tensor. */
+static bool take_leaf(const wk_rewrite *r, const wk_type *shape, chain *c, wk_value_id v) {
   double scalar;
   wk_affine x;
   if (wk_scalar_of(r, v, &scalar)) return true;
-  if (!wk_affine_of(r, v, &x) || (c->has_x && x.q != c->x.q)) return false;
-  if (c->has_x && (x.scale != c->x.scale || x.zero != c->x.zero)) return false;
-  c->x = x;
-  c->leaf = v;
-  c->has_x = true;
+  if (!wk_affine_of(r, v, &x)) return false;
+  if (leaf_at(c, &x) >= 0) return true;
+  if (c->n_leaves == MAX_LEAVES || !wk_shape_equal(wk_type_of(r, v), shape)) return false;
+  c->leaves[c->n_leaves++] = (leaf){.x = x, .real = wk_type_of(r, v)->dtype};
+  return true;
+}
+
+/* What all leaves are functions of. */
+static bool find_root(const wk_rewrite *r, chain *c) {
+  if (!c->n_leaves) return false;
+  c->root = c->leaves[0].x.q;
+  for (uint32_t i = 1; i < c->n_leaves && c->root != WK_NONE; i++)
+    c->root = wk_integer_common(r, c->root, c->leaves[i].x.q);
+  if (c->root == WK_NONE) return false;
+  for (uint32_t i = 0; i < c->n_leaves; i++)
+    wk_integer_function_of(r, c->leaves[i].x.q, c->root, c->leaves[i].of);
   return true;
 }
 
@@ -120,7 +146,7 @@ static bool collect(const wk_rewrite *r, wk_value_id root, const wk_type *shape,
       continue;
     }
     wk_value_id v = n->in[next[depth - 1]++];
-    if (v == WK_NONE || take_leaf(r, c, v)) continue;
+    if (v == WK_NONE || take_leaf(r, shape, c, v)) continue;
     const wk_value *x = wk_val(r->g, v);
     if (x->kind != WK_VALUE_NODE) return false;
     if (is_in(c, x->node)) continue;
@@ -128,27 +154,28 @@ static bool collect(const wk_rewrite *r, wk_value_id root, const wk_type *shape,
     stack[depth] = x->node;
     next[depth++] = 0;
   }
-  return c->has_x && wk_shape_equal(wk_type_of(r, c->leaf), shape);
+  return find_root(r, c);
 }
 
-/* A graph of its own: the chain on the 256 real values that x can have. */
+/* A graph of its own: the chain on the real values that the leaves have for each byte. */
 static wk_status build_chain(const wk_rewrite *r, const chain *c, wk_module *m) {
   wk_graph *g = wk_graph_new(m, "table");
-  const int64_t n = 256;
-  wk_dtype real = wk_type_of(r, c->leaf)->dtype;
-  wk_type t = wk_type_make(real, 1, &n);
-  wk_value_id made[MAX_CHAIN], x = wk_graph_input(g, "x", &t);
+  wk_value_id made[MAX_CHAIN], x[MAX_LEAVES];
+  for (uint32_t i = 0; i < c->n_leaves; i++) {
+    wk_type t = wk_type_make(c->leaves[i].real, 1, (const int64_t[]){BYTES});
+    x[i] = wk_graph_input(g, NULL, &t);
+  }
   for (uint32_t i = 0; i < c->n; i++) {
     const wk_node *node = wk_nod(r->g, c->nodes[i]);
     wk_value_id *in = wk_arena_alloc(m->arena, node->n_in * sizeof *in);
     for (uint32_t k = 0; k < node->n_in; k++) {
       const wk_value *v = node->in[k] == WK_NONE ? NULL : wk_val(r->g, node->in[k]);
-      wk_affine leaf;
+      wk_affine read;
       double scalar = 0;
       in[k] = WK_NONE;
       if (!v) continue;
       if (wk_scalar_of(r, node->in[k], &scalar)) in[k] = wk_graph_scalar(g, v->type.dtype, scalar);
-      else if (wk_affine_of(r, node->in[k], &leaf) && leaf.q == c->x.q) in[k] = x;
+      else if (wk_affine_of(r, node->in[k], &read)) in[k] = x[leaf_at(c, &read)];
       for (uint32_t j = 0; j < i && v->kind == WK_VALUE_NODE; j++)
         if (c->nodes[j] == v->node) in[k] = made[j];
     }
@@ -160,19 +187,25 @@ static wk_status build_chain(const wk_rewrite *r, const chain *c, wk_module *m) 
   return NULL;
 }
 
-/* The chain's results for all stored values, in the order of their bit patterns. */
+static wk_status values_of(const leaf *x, wk_tensor *out) {
+  wk_type t = wk_type_make(x->real, 1, (const int64_t[]){BYTES});
+  WK_TRY(wk_tensor_alloc(&t, out));
+  for (int64_t i = 0; i < BYTES; i++) {
+    int64_t q = x->x.dtype == WK_I8 ? (int8_t)x->of[i] : x->of[i];
+    wk_store_f64(out->data, x->real, i,
+                 (double)(float)((float)(q - x->x.zero) * (float)x->x.scale));
+  }
+  return NULL;
+}
+
+/* The chain's results for all bytes of the root. */
 static wk_status run_chain(const wk_rewrite *r, const chain *c, wk_tensor *out) {
   wk_module *m = wk_module_new("table");
-  wk_tensor x = {0};
+  wk_tensor x[MAX_LEAVES] = {0};
   wk_status s = build_chain(r, c, m);
-  if (!s) s = wk_tensor_alloc(&wk_val(m->main, m->main->inputs.data[0])->type, &x);
-  for (int64_t i = 0; !s && i < 256; i++) {
-    int64_t q = c->x.dtype == WK_I8 ? (int8_t)i : i;
-    wk_store_f64(x.data, x.type.dtype, i,
-                 (double)(float)((float)(q - c->x.zero) * (float)c->x.scale));
-  }
-  if (!s) s = wk_eval_graph(m->main, &x, out, NULL, NULL);
-  wk_tensor_free(&x);
+  for (uint32_t i = 0; i < c->n_leaves && !s; i++) s = values_of(&c->leaves[i], &x[i]);
+  if (!s) s = wk_eval_graph(m->main, x, out, NULL, NULL);
+  for (uint32_t i = 0; i < c->n_leaves; i++) wk_tensor_free(&x[i]);
   wk_module_free(m);
   return s;
 }
@@ -185,10 +218,10 @@ wk_value_id wk_integer_table(wk_rewrite *r, const wk_node *def, const wk_integer
   if (wk_val(r->g, y->from)->kind != WK_VALUE_NODE || !collect(r, y->from, y->type, &c))
     return WK_NONE;
   wk_status s = run_chain(r, &c, &real);
-  wk_type t = wk_type_make(y->dtype, 1, (const int64_t[]){256});
+  wk_type t = wk_type_make(y->dtype, 1, (const int64_t[]){BYTES});
   wk_value_id table = s ? WK_NONE : wk_rewrite_constant(r, &t, &data);
   wk_status_free(s);
-  for (int64_t i = 0; table != WK_NONE && i < 256; i++) {
+  for (int64_t i = 0; table != WK_NONE && i < BYTES; i++) {
     double v = wk_load_f64(real.data, real.type.dtype, i);
     int64_t q = wk_quantize_value(v, y->scale, y->zero, y->dtype);
     wk_store_i64(data, y->dtype, i, q < y->lo ? y->lo : q > y->hi ? y->hi : q);
@@ -197,5 +230,5 @@ wk_value_id wk_integer_table(wk_rewrite *r, const wk_node *def, const wk_integer
   if (table == WK_NONE) return WK_NONE;
   wk_attr_gather *a = wk_attrs_new(r->arena, WK_OP_GATHER);
   a->axis = 0;
-  return wk_rewrite_2(r, WK_OP_GATHER, a, table, c.x.q);
+  return wk_rewrite_2(r, WK_OP_GATHER, a, table, c.root);
 }

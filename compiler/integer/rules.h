@@ -27,6 +27,23 @@ typedef struct {
   const wk_type *type;  /* of the result */
 } wk_integer_result;
 
+/* What is computed of a real value channel by channel, the last step first. */
+#define WK_MOST_CHANNEL_STEPS 6
+typedef struct {
+  wk_node_id steps[WK_MOST_CHANNEL_STEPS];
+  uint32_t operand[WK_MOST_CHANNEL_STEPS]; /* the one that is no constant */
+  int n;
+} wk_channel_steps;
+/* The value before the steps that end in v, each the only user of what it reads; v itself: there is
+ * no step. WK_NONE: too many. */
+wk_value_id wk_channel_steps_of(wk_rewrite *r, wk_value_id v, wk_channel_steps *s);
+/* gain * x + shift becomes what the steps make of it; `from_end` axes follow that of the channels.
+ * False: a constant does not lie along the channels, or a number is not finite. */
+bool wk_channel_steps_apply(wk_rewrite *r, const wk_channel_steps *s, int64_t channels,
+                            int from_end, double *gain, double *shift);
+/* A constant of one number, or one per channel, real or dequantised, as one per channel. */
+bool wk_channel_reals(wk_rewrite *r, wk_value_id v, int64_t channels, int from_end, double *out);
+
 /* Each returns the integer value, or WK_NONE when def (the node that makes y->from) does not fit.
  */
 typedef wk_value_id (*wk_integer_rule)(wk_rewrite *r, const wk_node *def,
@@ -52,6 +69,12 @@ wk_value_id wk_integer_to_real(wk_rewrite *r, const wk_node *n);
 /* Afterwards: functions of one byte that follow one another, or meet in a map, become one table,
  * with the same results. */
 wk_status wk_integer_compose_graph(wk_graph *g, wk_pass_ctx *c) WK_MUST_CHECK;
+
+/* The nearest tensor of bytes, a or b or one before them, of whose bytes both are functions, by
+ * tables and maps; WK_NONE: none. */
+wk_value_id wk_integer_common(const wk_rewrite *r, wk_value_id a, wk_value_id b);
+/* v by the 256 bytes of x, which wk_integer_common has found. */
+void wk_integer_function_of(const wk_rewrite *r, wk_value_id v, wk_value_id x, uint8_t *out);
 
 /* ---- shared ---------------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compiler/integer/rules.h"
+#include "compiler/passes/recognise.h"
 
 /* Scores, and bools that broadcast to them: they count where these are `counts`. */
 typedef struct {
@@ -180,6 +181,12 @@ static wk_value_id softmax(wk_rewrite *r, const wk_attr_softmax *at, const score
 }
 
 wk_value_id wk_integer_softmax(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
+  if (def->op != WK_OP_SOFTMAX) { /* written out */
+    const wk_node n = *def;
+    wk_value_id v = wk_recognise_softmax(r, &n);
+    def = v == WK_NONE ? NULL : wk_made_by(r, v, WK_OP_SOFTMAX);
+    if (!def || def->predicate != WK_NONE) return WK_NONE;
+  }
   const wk_attr_softmax at = *WK_ATTR(def, softmax);
   scores s;
   int64_t m;

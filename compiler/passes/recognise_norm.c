@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Softmax and layer normalisation written out. */
+#include <math.h>
+
 #include "compiler/passes/recognise.h"
 
 static bool is_axis(const wk_node *n, int64_t axis) {
@@ -15,6 +17,14 @@ static wk_value_id match_shifted(const wk_rewrite *r, wk_value_id v, int64_t axi
   const wk_node *max = sub ? wk_made_once_by(r, sub->in[1], WK_OP_REDUCE_MAX) : NULL;
   if (!max || r->uses[v] != uses || max->in[0] != sub->in[0] || !is_axis(max, axis)) return WK_NONE;
   return sub->in[0];
+}
+
+/* x is an 8-bit value of a scale with which no sum of exponentials overflows. */
+static bool is_bounded(const wk_rewrite *r, wk_value_id x) {
+  const wk_node *d = wk_made_by(r, x, WK_OP_DEQUANTIZE);
+  double scale;
+  return d && wk_dtype_size(wk_type_of(r, d->in[0])->dtype) == 1 &&
+         wk_match_number(r, d->in[1], &scale) && fabs(scale) * 256 < 64;
 }
 
 /* v = e^e.in summed along one axis that is kept: that axis, else -1. */
@@ -38,6 +48,7 @@ wk_value_id wk_recognise_softmax(wk_rewrite *r, const wk_node *n) {
     if (!exp || !sum || sum->in[0] != e || r->uses[e] != 2 || sum_axis(sum) < 0) continue;
     int64_t axis = sum_axis(sum);
     wk_value_id x = match_shifted(r, exp->in[0], axis, 1);
+    if (x == WK_NONE && is_bounded(r, exp->in[0])) x = exp->in[0];
     if (x == WK_NONE) continue;
     wk_attr_softmax *a = wk_attrs_new(r->arena, WK_OP_SOFTMAX);
     a->axis = axis;
@@ -79,6 +90,14 @@ static bool is_centred(const wk_rewrite *r, wk_value_id v, const wk_standardised
   return mean && mean->in[0] == sub->in[0] && mean_axis(r, mean) == l->axis;
 }
 
+/* v is d, or x - mean(x) like d but computed apart, for `uses` readers. */
+static bool is_deviation(const wk_rewrite *r, wk_value_id v, wk_value_id d, uint32_t uses,
+                         const wk_standardised *l) {
+  if (v == d) return true;
+  return r->uses[v] == uses && is_centred(r, v, l) && is_centred(r, d, l) &&
+         wk_def(r->g, v)->in[0] == wk_def(r->g, d)->in[0];
+}
+
 /* v = mean(d^2) + epsilon; *uses: how often the square mentions d. */
 static bool match_variance(const wk_rewrite *r, wk_value_id v, wk_value_id d, wk_standardised *l,
                            uint32_t *uses) {
@@ -90,9 +109,10 @@ static bool match_variance(const wk_rewrite *r, wk_value_id v, wk_value_id d, wk
   if (l->axis < 0) return false;
   const wk_node *pow = wk_made_once_by(r, mean->in[0], WK_OP_POW);
   const wk_node *mul = wk_made_once_by(r, mean->in[0], WK_OP_MUL);
-  *uses = mul ? 2 : 1;
-  if (mul) return mul->in[0] == d && mul->in[1] == d;
-  return pow && pow->in[0] == d && wk_match_number(r, pow->in[1], &two) && two == 2;
+  if (!mul && (!pow || !wk_match_number(r, pow->in[1], &two) || two != 2)) return false;
+  const wk_value_id of = mul ? mul->in[0] : pow->in[0];
+  *uses = of != d ? 0 : mul ? 2 : 1;
+  return (!mul || mul->in[1] == of) && is_deviation(r, of, d, mul ? 2 : 1, l);
 }
 
 /* s = sqrt(variance), or its reciprocal when `inverse`. */

@@ -74,10 +74,10 @@ static const rule_case tables[] = {
      "dequantize tanh exp gather"},
     {NULL, X Z "%u = tanh(%x)\n%y = div(%u, %v)\n" Q, "dequantize dequantize tanh div quantize"},
     {NULL, X "%u = tanh(%x)\n%y = div(%u, %f)\n" Q, "dequantize tanh div quantize"},
-    {NULL, X "%v = dequantize(%a, %t, %z)\n%u = tanh(%x)\n%y = div(%u, %v)\n" Q,
-     "dequantize dequantize tanh div quantize"},
-    {NULL, X "%v = dequantize(%a, %s, %w0)\n%u = tanh(%x)\n%y = div(%u, %v)\n" Q,
-     "dequantize dequantize tanh div quantize"},
+    {NULL, X "%v = dequantize(%a, %t, %z)\n%u = tanh(%x)\n%y = mul(%u, %v)\n" Q, "gather"},
+    {NULL, X "%v = dequantize(%a, %s, %w0)\n%u = tanh(%x)\n%y = sub(%u, %v)\n" Q, "gather"},
+    {NULL, X "%h = tanh(%x)\n%p = quantize(%h, %t, %z) {to=i8}\n%v = dequantize(%p, %t, %z)\n"
+     "%u = mul(%x, %v)\n%y = div(%u, %k2)\n" Q, "gather"},
     {NULL, X "%k = constant f32[4,2,3] splat(2.0)\n%u = tanh(%x)\n%y = div(%u, %k)\n" Q,
      "dequantize tanh div quantize"},
     {NULL, X "%u = softmax(%x) {axis=1}\n%y = exp(%u)\n" Q,
@@ -192,6 +192,27 @@ static const rule_case contractions[] = {
     {NULL, X WEIGHTS ONE "%u = matmul(%x, %w)\n%y = add(%u, %u)\n" Q, "matmul add quantize"},
     {NULL, X WEIGHTS ONE "%y = matmul(%x, %w, -, %f) {epilogue=\"mul(%0, %1)\"}\n" Q,
      REAL("matmul")},
+    /* what is computed channel by channel */
+    {NULL, X WEIGHTS ONE "%k = constant f32[2] {2.0, -3.0}\n%u = matmul(%x, %w)\n"
+     "%y = mul(%u, %k)\n" Q, "matmul"},
+    {NULL, X WEIGHTS ONE "%k = constant f32[2] {2.0, -3.0}\n%u = matmul(%x, %w, %k)\n"
+     "%d = div(%u, %k)\n%e = sub(%k, %d)\n%y = add(%e, %k)\n" Q, "matmul"},
+    {NULL, X WEIGHTS ONE "%k = constant f32[2] {2.0, 0.0}\n%u = matmul(%x, %w)\n"
+     "%y = div(%u, %k)\n" Q, "matmul div quantize"},
+    {NULL, X WEIGHTS ONE "%k = constant f32[2] {2.0, 0.0}\n%u = matmul(%x, %w)\n"
+     "%y = div(%k, %u)\n" Q, "matmul div quantize"},
+    {NULL, X WEIGHTS ONE "%k = constant f32[2,1] {2.0, 3.0}\n%u = matmul(%x, %w)\n"
+     "%y = mul(%u, %k)\n" Q, "matmul mul quantize"},
+    {NULL, X WEIGHTS ONE "%k = constant f32[2] {2.0, 3.0}\n%u = matmul(%x, %w)\n"
+     "%y = mul(%u, %k)\noutput %u\n" Q, "matmul mul quantize"},
+    {NULL, "%x = dequantize(%c, %s, %z)\n%wq = constant i8[2,2,1,1] {1,2,3,4}\n" ONE
+     "%k = constant f32[2] {1.0, -2.0}\n%v = constant f32[2] {0.999, 0.249}\n"
+     "%o = constant f32[2] {0.0, 0.0}\n%u = conv(%x, %w) " CONV
+     "\n%y = batch_norm(%u, %k, %k, %o, %v) {epsilon=0.001}\n" Q, "conv"},
+    {NULL, X WEIGHTS ONE "%k = constant f32[2] {1.0, 2.0}\n%v = constant f32[2] {0.999, 0.249}\n"
+     "%o = constant f32[2] {0.0, 0.0}\n%u = matmul(%x, %w)\n%y = batch_norm(%u, %k, %k, %o, %v) {epsilon=0.001}\n" Q, "matmul"},
+    {NULL, X Z "%u = matmul(%x, %v)\n%y = mul(%u, %t)\n" Q, "integer_matmul"},
+    {NULL, X Z "%u = matmul(%x, %v)\n%y = add(%u, %t)\n" Q, "integer_matmul add quantize"},
     /* convolutions */
     {NULL, "%x = dequantize(%c, %s, %z)\n%wq = constant i8[2,2,1,1] {1,2,3,4}\n" ONE
      "%y = conv(%x, %w) " CONV "\n" Q, "conv"},
@@ -211,8 +232,7 @@ static const rule_case contractions[] = {
     {NULL, "%x = dequantize(%c, %s, %w0)\n%wq = constant i8[2,1,2,2] splat(3)\n" ONE
      "%y = conv_transpose(%x, %w) " BACK "}\noutput %y\n", STAYS("conv_transpose")},
     {NULL, "%x = dequantize(%c, %s, %w0)\n%wq = constant i8[2,1,2,2] splat(3)\n" ONE
-     "%u = conv_transpose(%x, %w) " BACK "}\n%y = add(%u, %k2)\n" Q,
-     REAL("conv_transpose add")},
+     "%u = conv_transpose(%x, %w) " BACK "}\n%y = add(%u, %k2)\n" Q, "conv_transpose"},
     {NULL, "%x = dequantize(%c, %s, %w0)\n%wq = constant i8[2,1,2,2] splat(3)\n" ONE
      "%y = conv_transpose(%x, %w, -, %k2) " BACK ", epilogue=\"mul(%0, %1)\"}\n" Q,
      REAL("conv_transpose")}};
@@ -229,6 +249,7 @@ static const rule_case contractions[] = {
 
 #define STAYS_STANDARD "dequantize reduce_mean sub mul reduce_mean add sqrt div "
 
+#define SMALL "%tenth = constant f32[] {0.1}\n%x = dequantize(%a, %tenth, %z)\n"
 static const rule_case norms[] = {
     {"%a: i8[3,4], %f: f32[4]", X GAIN "%y = layer_norm(%x, %g, %h) " NORM Q, "integer_norm"},
     {NULL, X GAIN "%y = layer_norm(%x, %g) " NORM Q, "integer_norm"},
@@ -249,6 +270,17 @@ static const rule_case norms[] = {
      STAYS_STANDARD "mul add quantize"},
     {NULL, X GAIN STANDARD "%u = mul(%n, %g)\n%y = add(%u, %h)\noutput %n\n" Q,
      STAYS_STANDARD "mul add quantize"},
+    /* softmax in pieces */
+    {NULL, SMALL "%e = exp(%x)\n%u = reduce_sum(%e) {axes=[1]}\n%y = div(%e, %u)\n" Q,
+     "integer_softmax"},
+    {NULL, X "%m = reduce_max(%x) {axes=[1]}\n%d = sub(%x, %m)\n%e = exp(%d)\n"
+     "%u = reduce_sum(%e) {axes=[1]}\n%i = reciprocal(%u)\n%y = mul(%i, %e)\n" Q,
+     "integer_softmax"},
+    {NULL, SMALL "%e = exp(%x)\n%u = reduce_sum(%e) {axes=[1]}\n%y = div(%e, %u)\noutput %e\n" Q,
+     "dequantize exp reduce_sum div quantize"},
+    {NULL, X "%e = exp(%x)\n"
+     "%u = reduce_sum(%e) {axes=[1]}\n%y = div(%e, %u)\n" Q,
+     "dequantize exp reduce_sum div quantize"},
     /* parameters lie along the row, whose axes may be several */
     {"%a: i8[3,2,2]", X BY("[2,2]", "1.0, -2.0, 0.5, 3.0") NORM Q, "integer_norm"},
     {NULL, X BY("[1,2,2]", "1.0, -2.0, 0.5, 3.0") NORM Q, "integer_norm"},
