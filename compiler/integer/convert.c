@@ -255,6 +255,23 @@ static bool rise(wk_rewrite *r, const wk_node *n) {
   return q != WK_NONE && wk_rewrite_replace(r, old, wk_rewrite_1(r, moved.op, moved.attrs, q));
 }
 
+/* What is computed, moved, then clamped is clamped before it moves, so that the clamp becomes the
+ * range of what computes it. */
+static bool rise_clamp(wk_rewrite *r, const wk_node *n) {
+  double lo, hi;
+  wk_value_id operand;
+  if (!clamp_of(r, n->out[0], &lo, &hi, &operand) || !wk_once(r, operand)) return false;
+  const wk_node *m = wk_def(r->g, operand);
+  if (!m || !only_reorders(m) || m->predicate != WK_NONE || !wk_once(r, m->in[0])) return false;
+  const wk_node *of = wk_def(r->g, m->in[0]), moved = *m;
+  if (!of || of->op == WK_OP_DEQUANTIZE) return false;
+  wk_attr_clip *a = wk_attrs_new(r->arena, WK_OP_CLIP);
+  a->lo = lo, a->hi = hi;
+  wk_value_id y = n->out[0], clamped = wk_rewrite_1(r, WK_OP_CLIP, a, moved.in[0]);
+  return clamped != WK_NONE &&
+         wk_rewrite_replace(r, y, wk_rewrite_1(r, moved.op, moved.attrs, clamped));
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct {
@@ -335,7 +352,7 @@ static bool rewrite(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   if (n->op == WK_OP_QUANTIZE) return convert(r, n) || rise(r, n);
   if (n->op == WK_OP_MAX_POOL) return sink_pool(r, n);
   if (n->op == WK_OP_CONCAT) return sink_concat(r, n);
-  return cut(r, n) || (only_moves(r, n) && sink(r, n));
+  return cut(r, n) || rise_clamp(r, n) || (only_moves(r, n) && sink(r, n));
 }
 
 static bool rewrite_rest(wk_rewrite *r, wk_node_id id, const wk_node *n) {
@@ -355,12 +372,23 @@ static wk_status fold_parameters(wk_graph *g) {
   return wk_graph_normalise(g);
 }
 
+/* Again while it finds something: what sinks late makes an operator of integers of what stands
+ * before it in the order of nodes. */
+static wk_status rewrite_all(wk_graph *g, wk_pass_ctx *c) {
+  int64_t before;
+  do {
+    before = c->changes;
+    WK_TRY(wk_rewrite_run(g, c, rewrite));
+  } while (c->changes != before);
+  return NULL;
+}
+
 static wk_status convert_graph(wk_graph *g, wk_pass_ctx *c) {
   bool is_quantised = false;
   for (size_t i = 0; i < g->nodes.n; i++) is_quantised |= g->nodes.data[i].op == WK_OP_DEQUANTIZE;
   if (!is_quantised) return NULL;
   WK_TRY(fold_parameters(g));
-  WK_TRY(wk_rewrite_run(g, c, rewrite));
+  WK_TRY(rewrite_all(g, c));
   WK_TRY(wk_rewrite_run(g, c, rewrite_rest));
   return wk_integer_compose_graph(g, c);
 }
