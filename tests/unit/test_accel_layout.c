@@ -190,7 +190,7 @@ static void axes_of_lanes(void **state) {
     int axis, used;
     for (const char *at = layouts[i].axes; sscanf(at, " %19[a-z]:%d%n", name, &axis, &used) == 2;
          at += used) {
-      int got = wk_accel_lane_axis(&base, m->main, value_named(m->main, name));
+      int got = wk_accel_edge_lanes(&base, m->main, value_named(m->main, name)).axis;
       if (got != axis) fail_msg("%s: %d, not %d, of %s", name, got, axis, layouts[i].graph);
     }
     wk_module_free(m);

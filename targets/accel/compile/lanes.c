@@ -51,9 +51,16 @@ static wk_value_id partner(const wk_graph *g, const wk_node *n, wk_value_id v) {
   return decides ? x : WK_NONE;
 }
 
+static int wanted_lane(const wk_accel_making *k, wk_value_id v);
+
 /* The axis that a reader wants; -1: it wants none. */
 static int lane_of_reader(const wk_accel_making *k, const wk_node *n, wk_value_id v) {
+  int turned;
+  if (wk_accel_is_windowed(n->op)) return 1;
   switch (n->op) {
+    case WK_OP_TRANSPOSE:
+      turned = wanted_lane(k, n->out[0]);
+      return turned < 0 ? -1 : (int)WK_ATTR(n, transpose)->perm.v[turned];
     case WK_OP_MATMUL:
     case WK_OP_INTEGER_MATMUL:
     case WK_OP_INTEGER_SOFTMAX:
@@ -65,16 +72,21 @@ static int lane_of_reader(const wk_accel_making *k, const wk_node *n, wk_value_i
 }
 
 /* Of a line, and of an image for a window, the channels'; else that of the first reader that wants
- * one. */
-int wk_accel_lane_of_input(const wk_accel_making *k, wk_value_id v) {
+ * one; -1: none does. */
+static int wanted_lane(const wk_accel_making *k, wk_value_id v) {
   const wk_graph *g = k->g;
   int lane = wk_accel_is_read_as_line(g, v) ? 1 : -1;
   for (size_t i = 0; i < g->nodes.n && lane < 0 && !k->asks_no_reader; i++) {
     const wk_node *n = &g->nodes.data[i];
     for (uint32_t j = 0; !n->dead && j < n->n_in && lane < 0; j++)
-      if (n->in[j] == v) lane = wk_accel_is_windowed(n->op) ? 1 : lane_of_reader(k, n, v);
+      if (n->in[j] == v) lane = lane_of_reader(k, n, v);
   }
-  return lane >= 0 ? lane : wk_accel_default_lane(&wk_val(g, v)->type);
+  return lane;
+}
+
+int wk_accel_lane_of_input(const wk_accel_making *k, wk_value_id v) {
+  int lane = wanted_lane(k, v);
+  return lane >= 0 ? lane : wk_accel_default_lane(&wk_val(k->g, v)->type);
 }
 
 /* Axis h of [.., h, w, c] goes on within a block of channels. */
@@ -112,15 +124,32 @@ static wk_value_id like_whom(const wk_graph *g, const wk_node *n, int last, int 
   }
 }
 
+/* [n,h,w,c] that is read as an image, turned. */
+static bool is_read_as_image(const wk_accel_making *k, wk_value_id v) {
+  const wk_graph *g = k->g;
+  if (wk_val(g, v)->type.rank != 4) return false;
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    if (n->dead || n->op != WK_OP_TRANSPOSE || n->in[0] != v) continue;
+    const int64_t *perm = WK_ATTR(n, transpose)->perm.v;
+    if (perm[0] == 0 && perm[1] == 3 && perm[2] == 1 && wanted_lane(k, n->out[0]) == 1) return true;
+  }
+  return false;
+}
+
 static wk_accel_lanes lanes_of(const wk_accel_making *k, wk_value_id v, bool asks_readers) {
   const wk_graph *g = k->g;
   const wk_type *t = &wk_val(g, v)->type;
   int axis = -1, instead = -1;
+  bool is_turned = false;
   wk_accel_operand x = {.lane = -1};
   for (int depth = 0; depth < 100 && v != WK_NONE && wk_val(g, v)->type.rank == t->rank; depth++) {
     bool is_known = k->at && k->at[v].tensor >= 0 && k->at[v].lane >= 0;
     if (is_known) x = k->at[v];
-    if (!is_known && is_from_outside(g, v) && asks_readers) instead = wk_accel_lane_of_input(k, v);
+    if (!is_known && is_from_outside(g, v) && asks_readers) {
+      instead = wk_accel_lane_of_input(k, v);
+      is_turned = instead == 3 && is_read_as_image(k, v);
+    }
     if (is_known || is_from_outside(g, v)) break;
     const wk_node *n = wk_nod(g, wk_val(g, v)->node);
     if (wk_accel_is_windowed(n->op)) instead = 1;
@@ -131,16 +160,17 @@ static wk_accel_lanes lanes_of(const wk_accel_making *k, wk_value_id v, bool ask
   }
   if (x.lane >= 0) instead = x.lane;
   if (axis < 0) axis = instead >= 0 ? instead : wk_accel_default_lane(t);
-  return (wk_accel_lanes){axis, x.lane == axis && wk_accel_lanes_like(&x).is_image};
+  bool is_image = x.lane >= 0 ? wk_accel_lanes_like(&x).is_image : is_turned;
+  return (wk_accel_lanes){axis, is_image && (x.lane >= 0 ? x.lane : 3) == axis};
 }
 
 wk_accel_lanes wk_accel_lanes_of(const wk_accel_making *k, wk_value_id v) {
   return lanes_of(k, v, !k->asks_no_reader);
 }
 
-int wk_accel_lane_axis(const wk_machine *m, const wk_graph *g, wk_value_id v) {
+wk_accel_lanes wk_accel_edge_lanes(const wk_machine *m, const wk_graph *g, wk_value_id v) {
   wk_accel_net net = {.machine = m};
-  return wk_accel_lanes_of(&(wk_accel_making){.net = &net, .g = g}, v).axis;
+  return wk_accel_lanes_of(&(wk_accel_making){.net = &net, .g = g}, v);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */

@@ -37,6 +37,10 @@ void wk_operand_layout(int n, int rank, int lane, wk_edge_layout *out) {
   out->order[count] = (uint8_t)rank;
 }
 
+void wk_operand_image_layout(int n, wk_edge_layout *out) {
+  *out = (wk_edge_layout){.split = 3, .block = n, .order = {0, 3, 1, 2, 4}};
+}
+
 wk_accel_operand wk_operand_laid(int n, int tensor, const wk_type *t) {
   wk_accel_operand y = {.tensor = tensor, .rank = t->rank, .lane = -1};
   int64_t stride = 1;

@@ -139,7 +139,9 @@ static bool edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is
     wk_operand_layout(wk_accel_dense_lanes(type->dims[1]), type->rank, 1, out);
     return true;
   }
-  wk_operand_layout((int)m->array, type->rank, wk_accel_lane_axis(m, g, v), out);
+  const wk_accel_lanes lanes = wk_accel_edge_lanes(m, g, v);
+  if (lanes.is_image) wk_operand_image_layout((int)m->array, out);
+  else wk_operand_layout((int)m->array, type->rank, lanes.axis, out);
   return true;
 }
 
