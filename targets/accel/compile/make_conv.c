@@ -367,6 +367,14 @@ bool wk_accel_make_conv(wk_accel_making *k, const wk_expr *epilogue) {
   return add_groups(k, &op, &c, &w, &r);
 }
 
+/* [1, .., rows, c] as [rows, c]; false: it is a stack. */
+static bool matrix_of(const wk_type *t, int64_t matrix[2]) {
+  for (int i = 0; i < t->rank - 2; i++)
+    if (t->dims[i] != 1) return false;
+  matrix[0] = t->dims[t->rank - 2], matrix[1] = t->dims[t->rank - 1];
+  return true;
+}
+
 /* What rows of a matrix were before they were flattened, as images [n, c, h, w]. */
 static bool unflatten(wk_accel_making *k, const wk_accel_operand *x, const int64_t matrix[2],
                       wk_accel_operand *image) {
@@ -399,8 +407,9 @@ static bool rows_or_flat(wk_accel_making *k, wk_value_id v, wk_accel_view_of *vi
     return k->reason = why, false;
   wk_accel_operand y;
   wk_accel_view image;
-  if (flat->type.rank != 2 || !wk_accel_operand_of(k, wk_nod(g, flat->node)->in[0], &x) ||
-      !unflatten(k, &x, flat->type.dims, &y) || !wk_accel_image(k, &y, &image) ||
+  int64_t matrix[2];
+  if (flat->type.rank < 2 || !matrix_of(&flat->type, matrix) ||
+      !wk_accel_operand_of(k, wk_nod(g, flat->node)->in[0], &x) || !unflatten(k, &x, matrix, &y) || !wk_accel_image(k, &y, &image) ||
       image.h > limits.k[0] || image.w > limits.k[1])
     return k->reason = why, false;
   op->ky = image.h, op->kx = image.w;
