@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "targets/accel/compile/net.h"
+#include "targets/accel/compile/flatten.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -627,6 +627,7 @@ bool wk_accel_net_make(const wk_graph *g, wk_accel_net *net, wk_accel_refused *w
     net->left.data[i].at = k.at[net->left.data[i].value];
   free(k.at);
   if (fine) {
+    wk_accel_flatten(net);
     learn(net);
     clear_lanes(net);
     for (size_t i = 0; i < net->ops.n; i++) wk_vec_push(&net->whole, net->ops.data[i]);
