@@ -10,7 +10,7 @@
 #define BOTH (WK_STAGE_GRAPH | WK_STAGE_PRIMITIVE)
 
 const wk_pass wk_passes[] = {
-#define PASS(name, fn, stages, doc) {name, wk_pass_##fn, stages, doc},
+#define PASS(name, fn, stages, doc) {name, wk_pass_##fn, stages, doc, NULL},
 #include "compiler/passes/passes.def"
 #undef PASS
 };
@@ -24,7 +24,7 @@ const wk_pass *wk_pass_find(const char *name) {
 
 wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, wk_owners *owners,
                           int64_t *changes) {
-  wk_pass_ctx c = {.owners = owners, .scratch = wk_arena_new()};
+  wk_pass_ctx c = {.owners = owners, .scratch = wk_arena_new(), .data = p->data};
   wk_status s = NULL;
   for (size_t k = m->graphs.n; !s && k-- > 0;) { /* bodies come after their owners */
     int64_t before = c.changes;

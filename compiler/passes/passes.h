@@ -10,6 +10,7 @@ typedef struct {
   wk_owners *owners; /* who has which node, whose fuses() is asked; NULL: every fusion is fine */
   wk_arena *scratch; /* reset by the pass manager after each graph */
   int64_t changes;   /* the pass adds how many rewrites it made */
+  const void *data;  /* the pass's own */
 } wk_pass_ctx;
 
 /* Runs on one graph (bodies are visited by the manager, innermost first). The graph is normalised
@@ -26,6 +27,7 @@ typedef struct {
   wk_pass_fn run;
   unsigned stages;  /* bit set of wk_stage */
   const char *doc;
+  const void *data; /* for whom it runs, as the pass knows it; else NULL */
 } wk_pass;
 
 extern const wk_pass wk_passes[];

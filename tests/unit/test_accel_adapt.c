@@ -9,9 +9,12 @@
 
 #include <cmocka.h>
 
+#include "compiler/pipeline/targets.h"
 #include "targets/accel/compile/net.h"
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
+
+static wk_targets targets;
 
 static wk_module *module_of(const char *graph) {
   wk_module *m;
@@ -56,30 +59,94 @@ static const struct {
     {1, SHARED("1,1,3,5", "1,2,1,5,6", "1,2,2,5,6", "1,4,5,6", "", "r")},
 };
 
+/* The graph has so many of the operator left, and computes the same. */
+static void check_adapted(const char *graph, wk_op op, int left) {
+  wk_module *m = module_of(graph), *was = wk_module_clone(m);
+  const wk_graph *g = was->main;
+  wk_tensor *in = random_integer_inputs(g, 1), want[3] = {0}, got[3] = {0};
+  wk_str why = {0};
+  wk_adaptation done = {0};
+  wk_status s = wk_accel_adapt(targets.list[0], m, &done);
+  if (!s) s = wk_eval_graph(g, in, want, NULL, NULL);
+  if (!s) s = wk_eval_graph(m->main, in, got, NULL, NULL);
+  if (s) fail_msg("%s: %s", s->message, graph);
+  if (count(m->main, op) != left) fail_msg("%d: %s", count(m->main, op), graph);
+  if (!random_same(g, got, want, &why)) fail_msg("%s: %s", why.s, graph);
+  random_tensors_free(in, g->inputs.n);
+  for (size_t i = 0; i < g->outputs.n; i++) wk_tensor_free(&want[i]), wk_tensor_free(&got[i]);
+  wk_module_free(was);
+  wk_module_free(m);
+}
+
 static void shared_heads(void **state) {
   (void)state;
-  for (size_t i = 0; i < WK_COUNTOF(products); i++) {
-    wk_module *m = module_of(products[i].graph), *was = wk_module_clone(m);
-    const wk_graph *g = was->main;
-    wk_tensor *in = random_integer_inputs(g, 1), want = {0}, got = {0};
-    wk_str why = {0};
-    wk_adaptation done = {0};
-    wk_status s = wk_accel_adapt(NULL, m, &done);
-    if (!s) s = wk_eval_graph(g, in, &want, NULL, NULL);
-    if (!s) s = wk_eval_graph(m->main, in, &got, NULL, NULL);
-    if (s) fail_msg("%s: %s", s->message, products[i].graph);
-    if (count(m->main, WK_OP_EXPAND) != products[i].expands)
-      fail_msg("%d: %s", count(m->main, WK_OP_EXPAND), products[i].graph);
-    if (!random_same(g, &got, &want, &why)) fail_msg("%s: %s", why.s, products[i].graph);
-    random_tensors_free(in, g->inputs.n);
-    wk_tensor_free(&want);
-    wk_tensor_free(&got);
-    wk_module_free(was);
-    wk_module_free(m);
-  }
+  for (size_t i = 0; i < WK_COUNTOF(products); i++)
+    check_adapted(products[i].graph, WK_OP_EXPAND, products[i].expands);
+}
+
+/* ---- columns of a product -------------------------------------------------------------------- */
+
+#define JOINED(dims, w, rest)                                                      \
+  "(%x: u8[" dims "64]) {\n  %w = constant i8[64," w "] splat(3)\n"                      \
+  "  %b = constant i32[" w "] splat(500)\n"                                              \
+  "  %y = matmul(%x, %w, %b) {epilogue=\"sat<i8>(shr_round(%0, 9i32))\"}\n" rest
+
+static const struct {
+  int products; /* that are left */
+  const char *graph;
+} columns[] = {
+    {3, JOINED("2,5,", "48", "  %q, %k, %v = split(%y) {axis=2, sizes=[16,16,16]}\n"
+               "  output %q\n  output %k\n  output %v\n")},
+    {2, JOINED("5,", "48",
+               "  %q = slice(%y) {starts=[0,0], sizes=[5,16], steps=[1,1]}\n"
+               "  %k = slice(%y) {starts=[0,16], sizes=[5,32], steps=[1,1]}\n"
+               "  output %q\n  output %k\n")},
+    /* heads of queries, keys and values, taken apart before they are chosen */
+    {3, JOINED("1,5,", "96", "  %r = reshape(%y) {shape=[1,5,3,2,16]}\n"
+               "  %t = transpose(%r) {perm=[2,0,3,1,4]}\n"
+               "  %0 = constant i64[] {0}\n  %1 = constant i64[] {1}\n"
+               "  %2 = constant i64[] {-1}\n  %q = gather(%t, %0)\n  %k = gather(%t, %1)\n"
+               "  %v = gather(%t, %2)\n  output %q\n  output %k\n  output %v\n")},
+    /* more blocks than before, columns read twice, all of them read, rows */
+    {1, JOINED("5,", "48",
+               "  %q = slice(%y) {starts=[0,0], sizes=[5,24], steps=[1,1]}\n"
+               "  %k = slice(%y) {starts=[0,24], sizes=[5,24], steps=[1,1]}\n"
+               "  output %q\n  output %k\n")},
+    {1, JOINED("5,", "48",
+               "  %q = slice(%y) {starts=[0,0], sizes=[5,32], steps=[1,1]}\n"
+               "  %k = slice(%y) {starts=[0,16], sizes=[5,32], steps=[1,1]}\n"
+               "  output %q\n  output %k\n")},
+    {1, JOINED("5,", "48",
+               "  %q = slice(%y) {starts=[0,0], sizes=[5,16], steps=[1,1]}\n"
+               "  %k = slice(%y) {starts=[0,16], sizes=[5,32], steps=[1,1]}\n"
+               "  output %q\n  output %k\n  output %y\n")},
+    {1, JOINED("6,", "48",
+               "  %q = slice(%y) {starts=[0,0], sizes=[3,48], steps=[1,1]}\n"
+               "  %k = slice(%y) {starts=[3,0], sizes=[3,48], steps=[1,1]}\n"
+               "  output %q\n  output %k\n")},
+};
+
+static void columns_apart(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(columns); i++)
+    check_adapted(columns[i].graph, WK_OP_MATMUL, columns[i].products);
+}
+
+static int setup(void **state) {
+  (void)state;
+  wk_status s = wk_targets_open(&(wk_target_args){.target = "accel:base", .cpu = "avx2"}, &targets);
+  if (s) fail_msg("%s", s->message);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  wk_targets_close(&targets);
+  return 0;
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(shared_heads)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(shared_heads),
+                                     cmocka_unit_test(columns_apart)};
+  return cmocka_run_group_tests(tests, setup, teardown);
 }

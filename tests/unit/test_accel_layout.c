@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "compiler/eval/eval.h"
+#include "compiler/pipeline/targets.h"
 #include "targets/accel/compile/net.h"
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
@@ -239,13 +240,17 @@ static int convs_of(const wk_graph *g) {
 
 static void shuffled_channels(void **state) {
   (void)state;
+  wk_targets targets;
+  wk_status opened =
+      wk_targets_open(&(wk_target_args){.target = "accel:base", .cpu = "avx2"}, &targets);
+  if (opened) fail_msg("%s", opened->message);
   for (size_t i = 0; i < WK_COUNTOF(shuffles); i++) {
     wk_module *m = module_of(shuffles[i].graph), *was = wk_module_clone(m);
     const wk_graph *g = was->main;
     wk_tensor *in = random_integer_inputs(g, 1), want = {0}, got = {0};
     wk_str why = {0};
     wk_adaptation done = {0};
-    wk_status s = wk_accel_adapt(NULL, m, &done);
+    wk_status s = wk_accel_adapt(targets.list[0], m, &done);
     if (!s) s = wk_eval_graph(g, in, &want, NULL, NULL);
     if (!s) s = wk_eval_graph(m->main, in, &got, NULL, NULL);
     if (s) fail_msg("%s: %s", s->message, shuffles[i].graph);
@@ -259,6 +264,7 @@ static void shuffled_channels(void **state) {
     wk_module_free(was);
     wk_module_free(m);
   }
+  wk_targets_close(&targets);
 }
 
 int main(void) {

@@ -142,6 +142,11 @@ static wk_status convolve_all(wk_graph *g, wk_pass_ctx *c) {
   return wk_rewrite_run(g, c, convolve);
 }
 
+static wk_status cut_all(wk_graph *g, wk_pass_ctx *c) {
+  WK_TRY(wk_rewrite_run(g, c, wk_accel_cut_first));
+  return wk_rewrite_run(g, c, wk_accel_part_columns);
+}
+
 static int64_t macs_of(const wk_module *m) {
   int64_t n = 0;
   for (size_t i = 0; i < m->graphs.n; i++)
@@ -151,11 +156,11 @@ static int64_t macs_of(const wk_module *m) {
 }
 
 wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, wk_adaptation *out) {
-  static const wk_pass steps[] = {{.name = "adapt", .run = convolve_all},
-                                  {.name = "adapt", .run = deepen_all},
-                                  {.name = "adapt", .run = share_all}};
+  const wk_pass steps[] = {{.name = "adapt", .run = convolve_all},
+                           {.name = "adapt", .run = deepen_all},
+                           {.name = "adapt", .run = share_all},
+                           {.name = "adapt", .run = cut_all, .data = wk_accel_machine_of(t)}};
   int64_t macs = macs_of(m), more = 0;
-  (void)t;
   WK_TRY(wk_integer_narrow(m, &out->changes));
   out->more_macs = macs_of(m) - macs;
   if (out->more_macs)

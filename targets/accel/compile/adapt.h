@@ -6,6 +6,10 @@
 
 #include "compiler/passes/rewrite.h"
 
+/* Slices of what is reshaped or transposed: of what it was before. */
+bool wk_accel_cut_first(wk_rewrite *r, wk_node_id id, const wk_node *n);
+/* Products with constant matrices of which slices of columns are read. r->c->data: the machine. */
+bool wk_accel_part_columns(wk_rewrite *r, wk_node_id id, const wk_node *n);
 /* Products whose right operand repeats its matrices. */
 bool wk_accel_share_heads(wk_rewrite *r, wk_node_id id, const wk_node *n);
 

@@ -205,6 +205,7 @@ bool wk_accel_is_8_bit(wk_dtype t);
 /* The node's result is of 8 bits, or is taken for it: else a refusal. */
 bool wk_accel_is_result_fine(wk_accel_making *k);
 /* As wk_target has it. */
+const wk_machine *wk_accel_machine_of(const wk_instance *t);
 wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, wk_adaptation *out) WK_MUST_CHECK;
 /* The view goes through the tensor's planes by blocks and stacks, through its rows by y. */
 bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x);

@@ -15,6 +15,8 @@ typedef struct {
 } accel;
 
 static const accel *accel_of(const wk_instance *t) { return (const accel *)(const void *)t; }
+
+const wk_machine *wk_accel_machine_of(const wk_instance *t) { return &accel_of(t)->machine; }
 static accel *accel_to_set(wk_instance *t) { return (accel *)(void *)t; }
 
 /* ---- machine and settings -------------------------------------------------------------------- */
