@@ -154,7 +154,7 @@ static wk_status write_code(wk_compilation *c, const char *path, wk_emit_result 
   wk_emit_entry entries[WK_MAX_BINDINGS];
   const wk_emit_options eo = {.model_name = c->name, .command = c->command,
                               .input_hash = c->input_hash, .progress = show_progress,
-                              .text = &c->told};
+                              .text = &c->told, .files = &c->files, .arena = c->arena};
   for (size_t i = 0; i < c->n; i++) {
     entries[i] = (wk_emit_entry){c->bound[i].binding.name, c->bound[i].parts};
     for (size_t k = 0; k < c->bound[i].parts->parts.n; k++) {

@@ -56,6 +56,13 @@ typedef struct {
   const wk_target_tensor *tensors; /* inputs, then outputs, of the graph; NULL: not known */
 } wk_target_part;
 
+/* The files of one output. */
+enum { WK_EMIT_MAX_FILES = 64 };
+typedef struct {
+  const char *path[WK_EMIT_MAX_FILES];
+  size_t n; /* 0: standard output */
+} wk_emit_files;
+
 /* What the driver knows beside the parts. */
 typedef struct {
   const char *model_name; /* base of symbols */
@@ -63,6 +70,9 @@ typedef struct {
   uint64_t input_hash;    /* XXH3-64 of the model file */
   void (*progress)(const char *what); /* told by what takes seconds; NULL: nobody listens */
   wk_str *text; /* receives, after errors too, what settings ask for; NULL: nobody reads it */
+  wk_emit_files *files; /* of the output, as wk_target_output.files says; `write` says which it has
+                           written instead, names in the arena. NULL: nobody asks */
+  wk_arena *arena;
 } wk_emit_options;
 
 /* What a target finds out while it generates code. */
@@ -84,13 +94,6 @@ typedef struct {
   bool is_portable;       /* the evaluator runs the result too */
   wk_status (*run)(const wk_instance *t, wk_program *p, wk_arena *scratch, int64_t *changes);
 } wk_target_pass;
-
-/* The files of one output. */
-enum { WK_EMIT_MAX_FILES = 3 };
-typedef struct {
-  const char *path[WK_EMIT_MAX_FILES];
-  size_t n; /* 0: standard output */
-} wk_emit_files;
 
 /* Something else than a package that can be written of parts. */
 typedef struct {

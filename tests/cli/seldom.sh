@@ -32,6 +32,10 @@ parts() {
     "$wick" disasm parts.wick --part $part | grep -c '^[a-z]'
   done
   "$wick" compile unet.onnx "${pair[@]}" --emit stream -o part --part 3 2>&1
+  mkdir all && "$wick" compile unet.onnx "${pair[@]}" --emit stream -o all/part | grep '^output '
+  ls all
+  cat all/part.index
+  cmp part.wcs all/part.2.wcs && "$wick" check all/part.1.wcs
 }
 prints seldom-parts parts
 

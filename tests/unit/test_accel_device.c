@@ -641,6 +641,7 @@ static void parts_are_emitted(void **state) {
   wk_accel_unit u;
   wk_stream *again;
   wk_file f;
+  wk_arena *arena = wk_arena_new();
   char map[sizeof wanted_map + 16];
   const wk_accel_io io[] = {{"x", BYTES, false}, {"y", BYTES, true}};
   copy_sections(*state, &x);
@@ -654,9 +655,8 @@ static void parts_are_emitted(void **state) {
   const wk_target_part part = {.graph = &graph, .tensors = tensors};
   wk_accel_emission e = {.part = &part};
   expect_good(wk_accel_part_stream(&u, 0, io, 2, &at, &e.stream, &e.regions));
-  assert_non_null(mkdtemp(folder));
-  assert_int_equal(chdir(folder), 0);
-  expect_good(wk_accel_emit_stream(&e, "net.wcs"));
+  assert_true(mkdtemp(folder) && !chdir(folder));
+  expect_good(wk_accel_emit_streams(&e, 1, "net.wcs", arena, &(wk_emit_files){0}));
   expect_good(wk_stream_load("net.wcs", NULL, &again));
   expect_good(wk_check(again, &again->machine, NULL));
   assert_memory_equal(again->bytes.data, e.stream->bytes.data, e.stream->bytes.n);
@@ -669,10 +669,11 @@ static void parts_are_emitted(void **state) {
   assert_int_equal(f.size, strlen(map));
   assert_memory_equal(f.data, map, f.size);
   wk_file_unmap(&f);
-  expect_status(wk_accel_emit_stream(&e, "-"),
+  expect_status(wk_accel_emit_streams(&e, 1, "-", arena, &(wk_emit_files){0}),
                 "a stream is several files here: give it a name with -o");
   assert_true(!unlink("net.wcs") && !unlink("net.bin") && !unlink("net.map") && !rmdir(folder));
   wk_stream_free(e.stream);
+  wk_arena_free(arena);
   free(e.regions);
 }
 

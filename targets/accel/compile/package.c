@@ -333,38 +333,53 @@ static wk_status list_parts(wk_status s, const wk_target_part *parts, size_t n) 
   return s;
 }
 
-static wk_status choose_part(const wk_target_part *parts, size_t n, int64_t part,
-                             const wk_target_part **out) {
-  if (part < 0 && n != 1)
-    return list_parts(wk_error(WK_USAGE, "--emit stream holds one part, and %zu are for the "
-                               "accelerator: choose one with --part", n), parts, n);
-  if (part >= (int64_t)n)
+static wk_status choose_parts(int64_t part, const wk_target_part **parts, size_t *n) {
+  if (!*n) return wk_error(WK_UNSUPPORTED, "nothing of the model is for the accelerator");
+  if (part < 0) return NULL;
+  if (part >= (int64_t)*n)
     return list_parts(wk_error(WK_USAGE, "--part %lld: the model has %zu for the accelerator, "
-                               "counted from 0", (long long)part, n), parts, n);
-  *out = &parts[part < 0 ? 0 : part];
+                               "counted from 0", (long long)part, *n), *parts, *n);
+  *parts += part;
+  *n = 1;
   return NULL;
 }
 
-wk_status wk_accel_write_stream(const wk_machine *m, const wk_sched_options *o,
-                                const wk_target_part *parts, size_t n, int64_t part,
-                                const char *path, int64_t *predicted) {
-  const wk_target_part *one = NULL;
-  WK_TRY(choose_part(parts, n, part, &one));
-  wk_arena *a = wk_arena_new();
-  unit u = {.machine = m, .pkg = wk_package_new(&(wk_package_meta){.model = "", .flags = ""}),
-            .arena = a};
+/* A part alone, in a unit of its own, whose bytes the stream borrows. */
+static wk_status make_emission(const wk_machine *m, const wk_sched_options *o,
+                               const wk_target_part *part, unit *u, wk_accel_emission *out,
+                               wk_arena *a) {
+  *u = (unit){.machine = m, .pkg = wk_package_new(&(wk_package_meta){.model = "", .flags = ""}),
+              .arena = a};
   wk_package_part made;
-  wk_accel_emission e = {.part = one};
-  u.unit = wk_package_add_unit(u.pkg, &(wk_package_unit){.target = "accel", .spec = m->name,
-                                                         .machine_hash = wk_machine_hash(m)});
-  wk_status s = compile_parts(&u, o, one, 1, &made);
-  if (!s) s = prove(&u, &made, 1, &e.stream, &e.regions, a);
-  if (!s) s = wk_accel_emit_stream(&e, path);
-  *predicted = u.predicted;
-  wk_stream_free(e.stream);
-  free(e.regions);
-  free_unit(&u);
-  wk_package_free(u.pkg);
+  out->part = part;
+  u->unit = wk_package_add_unit(u->pkg, &(wk_package_unit){.target = "accel", .spec = m->name,
+                                                           .machine_hash = wk_machine_hash(m)});
+  WK_TRY(compile_parts(u, o, part, 1, &made));
+  return prove(u, &made, 1, &out->stream, &out->regions, a);
+}
+
+wk_status wk_accel_write_streams(const wk_machine *m, const wk_sched_options *o,
+                                 const wk_target_part *parts, size_t n, int64_t part,
+                                 const char *path, const wk_emit_options *eo,
+                                 int64_t *predicted) {
+  WK_TRY(choose_parts(part, &parts, &n));
+  wk_arena *a = wk_arena_new();
+  wk_emit_files own, *files = eo->files ? eo->files : &own;
+  wk_accel_emission *e = wk_xcalloc(n, sizeof *e);
+  unit *units = wk_xcalloc(n, sizeof *units);
+  wk_status s = NULL;
+  *predicted = 0;
+  for (size_t i = 0; i < n && !s; i++) s = make_emission(m, o, &parts[i], &units[i], &e[i], a);
+  if (!s) s = wk_accel_emit_streams(e, n, path, eo->arena ? eo->arena : a, files);
+  for (size_t i = 0; i < n; i++) {
+    *predicted += units[i].predicted;
+    wk_stream_free(e[i].stream);
+    free(e[i].regions);
+    free_unit(&units[i]);
+    if (units[i].pkg) wk_package_free(units[i].pkg);
+  }
+  free(units);
+  free(e);
   wk_arena_free(a);
   return s;
 }

@@ -13,10 +13,11 @@
 wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_sched_options *o,
                            const wk_target_part *parts, size_t n, wk_package *pkg,
                            uint32_t *row, int64_t *predicted) WK_MUST_CHECK;
-/* One of the parts as files: wk_accel_emit_stream. part: its number, -1: the only one. WK_USAGE
- * lists the parts where it must be said, or there is none of the number. */
-wk_status wk_accel_write_stream(const wk_machine *m, const wk_sched_options *o,
-                                const wk_target_part *parts, size_t n, int64_t part,
-                                const char *path, int64_t *predicted) WK_MUST_CHECK;
+/* Parts as files: wk_accel_emit_streams. part: the number of one, -1: all. WK_USAGE lists the parts
+ * where there is none of the number. */
+wk_status wk_accel_write_streams(const wk_machine *m, const wk_sched_options *o,
+                                 const wk_target_part *parts, size_t n, int64_t part,
+                                 const char *path, const wk_emit_options *eo,
+                                 int64_t *predicted) WK_MUST_CHECK;
 
 #endif

@@ -64,8 +64,8 @@ static const wk_target_setting settings[] = {
      "cost",
      "print the groups that were tried for a layer, and what they would cost", set_explain, true},
     {"part", "N", "N",
-     "setting of a target: which of several parts --emit stream writes, counted from 0",
-     "the part that --emit stream writes where there are several, counted from 0", set_part, true},
+     "setting of a target: the one of several parts that --emit stream writes, counted from 0",
+     "the one of several parts that --emit stream writes, counted from 0", set_part, true},
     {0}};
 
 static void close_accel(wk_instance *t) {
@@ -174,14 +174,14 @@ static wk_status write_stream(const wk_instance *t, const wk_target_part *parts,
                               const wk_emit_options *o, const char *path, wk_emit_result *result) {
   const accel *x = accel_of(t);
   result->scratch_bytes = 0;
-  wk_status s = wk_accel_write_stream(&x->machine, &x->base.options, parts, n, x->part, path,
-                                      &result->predicted_cycles);
+  wk_status s = wk_accel_write_streams(&x->machine, &x->base.options, parts, n, x->part, path, o,
+                                       &result->predicted_cycles);
   return tell_explained(x, s, o);
 }
 
 static const wk_target_output outputs[] = {
     {"stream", "", "FILE.wcs for 'wick sim', 'check' and 'disasm'; FILE.bin, FILE.map: what goes "
-     "where in memory (docs/streams.md)", true, wk_accel_emit_files, write_stream},
+     "where in memory; of several parts FILE.0.wcs … and FILE.index (docs/streams.md)", true, wk_accel_emit_files, write_stream},
     {0}};
 
 const wk_target wk_target_accel = {

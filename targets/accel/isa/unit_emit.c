@@ -132,27 +132,86 @@ static void print_map(FILE *f, const wk_accel_emission *e) {
   fputc('\n', f);
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- index ----------------------------------------------------------------------------------- */
 
-static wk_status write_files(const wk_accel_emission *e, const wk_emit_files *files) {
-  wk_out *out[FILES] = {0};
-  wk_status status = NULL;
-  for (int k = 0; k < FILES && !status; k++) status = wk_out_open(files->path[k], &out[k]);
-  if (!status) {
-    wk_stream_write(e->stream, out[STREAM]);
-    write_image(out[IMAGE], e->stream);
-    print_map(wk_out_stdio(out[MAP]), e);
-    return wk_out_commit_all(out, FILES);
+/* The part that makes a tensor of this name; -1: none of them. */
+static int64_t maker_of(const wk_accel_emission *e, size_t n, const char *name) {
+  for (size_t i = 0; i < n; i++) {
+    const wk_graph *g = e[i].part->graph;
+    for (size_t k = 0; k < g->outputs.n; k++)
+      if (!strcmp(e[i].part->tensors[g->inputs.n + k].name, name)) return (int64_t)i;
   }
-  for (int k = 0; k < FILES; k++) wk_out_abort(out[k]);
-  return status;
+  return -1;
 }
 
-wk_status wk_accel_emit_stream(const wk_accel_emission *e, const char *path) {
-  wk_emit_files files;
-  wk_arena *a = wk_arena_new();
-  wk_status s = wk_accel_emit_files(path, a, &files);
-  if (!s) s = write_files(e, &files);
-  wk_arena_free(a);
-  return s;
+static void print_name(FILE *f, const char *name) {
+  char *clean = wk_xstrdup(name);
+  wk_text_clean(clean);
+  fprintf(f, "%s\n", clean);
+  free(clean);
+}
+
+static void print_ports(FILE *f, const wk_accel_emission *e, size_t n, size_t i) {
+  const wk_graph *g = e[i].part->graph;
+  if (!e[i].part->tensors) return;
+  for (size_t k = 0; k < g->inputs.n; k++) {
+    const char *name = e[i].part->tensors[k].name;
+    int64_t maker = maker_of(e, n, name);
+    if (maker < 0) fprintf(f, "input  - ");
+    else fprintf(f, "input  %" PRId64 " ", maker);
+    print_name(f, name);
+  }
+  for (size_t k = 0; k < g->outputs.n; k++) {
+    fputs("output ", f);
+    print_name(f, e[i].part->tensors[g->inputs.n + k].name);
+  }
+}
+
+static void print_index(FILE *f, const wk_accel_emission *e, size_t n, const char *stem) {
+  const wk_machine *m = &e->stream->machine;
+  const char *slash = strrchr(stem, '/');
+  fprintf(f, "# %zu parts for machine %s, hash %016" PRIx64 ", in the order in which they run\n", n,
+          m->name, wk_machine_hash(m));
+  fprintf(f, "# part NUMBER FILES COMMANDS NAME; input PART NAME: which part makes it, - others; "
+             "output NAME\n");
+  for (size_t i = 0; i < n; i++) {
+    fprintf(f, "part   %zu %s.%zu %u ", i, slash ? slash + 1 : stem, i, e[i].stream->n);
+    print_name(f, e[i].part->name);
+    print_ports(f, e, n, i);
+  }
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+/* Three files for each part, and the index of several. */
+static wk_status name_files(size_t n, const char *path, wk_arena *a, wk_emit_files *out) {
+  const char *stem = stem_of(path, a);
+  if (n == 1) return wk_accel_emit_files(path, a, out);
+  if (n * FILES + 1 > WK_EMIT_MAX_FILES)
+    return wk_error(WK_USAGE, "%zu parts are for the accelerator: choose one with --part", n);
+  out->n = 0;
+  for (size_t i = 0; i < n; i++)
+    for (int k = 0; k < FILES; k++)
+      out->path[out->n++] = wk_arena_printf(a, "%s.%zu%s", stem, i, endings[k]);
+  out->path[out->n++] = wk_arena_printf(a, "%s.index", stem);
+  return NULL;
+}
+
+wk_status wk_accel_emit_streams(const wk_accel_emission *e, size_t n, const char *path, wk_arena *a,
+                                wk_emit_files *files) {
+  wk_out *out[WK_EMIT_MAX_FILES] = {0};
+  wk_status status = NULL;
+  WK_TRY(name_files(n, path, a, files));
+  for (size_t k = 0; k < files->n && !status; k++) status = wk_out_open(files->path[k], &out[k]);
+  if (!status) {
+    for (size_t i = 0; i < n; i++) {
+      wk_stream_write(e[i].stream, out[FILES * i + STREAM]);
+      write_image(out[FILES * i + IMAGE], e[i].stream);
+      print_map(wk_out_stdio(out[FILES * i + MAP]), &e[i]);
+    }
+    if (n > 1) print_index(wk_out_stdio(out[FILES * n]), e, n, stem_of(path, a));
+    return wk_out_commit_all(out, files->n);
+  }
+  for (size_t k = 0; k < files->n; k++) wk_out_abort(out[k]);
+  return status;
 }

@@ -5,7 +5,10 @@
  *   STEM.wcs  the stream, checksummed
  *   STEM.bin  what memory must hold from the address of the first constant on: constants, commands
  *   STEM.map  text: where the image goes, what the registers are set to, where each tensor lies,
- *             and what it is in the model */
+ *             and what it is in the model
+ *
+ * Of several parts STEM.0.wcs and so on, and STEM.index: text, which parts there are, in the order
+ * in which they run, and which tensors go in and out of each. */
 #ifndef WICK_ACCEL_UNIT_EMIT_H
 #define WICK_ACCEL_UNIT_EMIT_H
 
@@ -22,7 +25,9 @@ typedef struct {
   const wk_target_part *part; /* whose `tensors` the map describes; NULL: nothing is known */
 } wk_accel_emission;
 
-/* For wk_target_output.write. All files are written, or none is. */
-wk_status wk_accel_emit_stream(const wk_accel_emission *e, const char *path) WK_MUST_CHECK;
+/* For wk_target_output.write, of n parts. All files are written, or none is. *out: which; names in
+ * the arena. WK_USAGE: too many parts. */
+wk_status wk_accel_emit_streams(const wk_accel_emission *e, size_t n, const char *path, wk_arena *a,
+                                wk_emit_files *out) WK_MUST_CHECK;
 
 #endif
