@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which axis of a value lies in blocks of lanes, and its rows. [n,h,w,c] may lie as the image
  * [n,c,h,w] does, which is what a transposition of one is: then its pixels are rows of rows, and
- * strips of both are the same bytes. */
+ * strips of both are the same bytes. So do [h,w,c] and [1,h,w,c] that only products with matrices
+ * and the like read: all of their rows lie one after the other. */
 #include "targets/accel/compile/net.h"
 
 /* ---- which axis has the lanes ---------------------------------------------------------------- */
@@ -92,12 +93,12 @@ int wk_accel_lane_of_input(const wk_accel_making *k, wk_value_id v) {
 /* Axis h of [.., h, w, c] goes on within a block of channels. */
 static bool is_image(const wk_accel_operand *x) {
   int h = x->rank - 3;
-  return h >= 1 && x->lane == x->rank - 1 && x->dims[h] > 1 && x->dims[h + 1] > 1 &&
+  return h >= 0 && x->lane == x->rank - 1 && x->dims[h] > 1 && x->dims[h + 1] > 1 &&
          x->strides[h] > 0 && (x->dims[h] - 1) * x->strides[h] < x->strides[x->lane];
 }
 
 wk_accel_lanes wk_accel_lanes_like(const wk_accel_operand *x) {
-  return (wk_accel_lanes){x->lane, x->rank == 4 && is_image(x)};
+  return (wk_accel_lanes){x->lane, x->rank <= 4 && is_image(x)};
 }
 
 /* The operand that lies as a result with axes up to `last` does; WK_NONE: there is none. *axis: the
@@ -110,7 +111,8 @@ static wk_value_id like_whom(const wk_graph *g, const wk_node *n, int last, int 
     case WK_OP_INTEGER_MATMUL:
     case WK_OP_INTEGER_NORM:
       if (*axis < 0) *axis = own;
-      return last == 3 && own == last && n->op != WK_OP_INTEGER_MATMUL ? n->in[0] : WK_NONE;
+      return (last == 2 || last == 3) && own == last && n->op != WK_OP_INTEGER_MATMUL
+                 ? n->in[0] : WK_NONE;
     case WK_OP_REDUCE: /* of rows, and of columns of rows */
       if (*axis < 0 && WK_ATTR(n, reduce)->axes.n == 1 &&
           WK_ATTR(n, reduce)->axes.v[0] >= wk_val(g, n->in[0])->type.rank - 2)
@@ -137,6 +139,46 @@ static bool is_read_as_image(const wk_accel_making *k, wk_value_id v) {
   return false;
 }
 
+/* The node takes v row by row, along its last axis. */
+static bool takes_rows(const wk_graph *g, const wk_node *n, wk_value_id v) {
+  const wk_type *t = &wk_val(g, v)->type, *y = n->n_out ? &wk_val(g, n->out[0])->type : t;
+  switch (n->op) {
+    case WK_OP_MATMUL: return n->in[0] == v || wk_shape_equal(t, y);
+    case WK_OP_INTEGER_NORM: return n->in[0] == v && WK_ATTR(n, integer_norm)->axis == t->rank - 1;
+    case WK_OP_INTEGER_SOFTMAX: return WK_ATTR(n, integer_softmax)->axis == t->rank - 1;
+    case WK_OP_MAP:
+    case WK_OP_GATHER: return wk_shape_equal(t, y);
+    default: return false;
+  }
+}
+
+/* So does all that comes of it. */
+static bool is_for_rows(const wk_graph *g, wk_value_id v) {
+  enum { MOST = 64 };
+  wk_value_id todo[MOST] = {v};
+  for (size_t at = 0, count = 1; at < count; at++)
+    for (size_t i = 0; i < g->nodes.n; i++) {
+      const wk_node *n = &g->nodes.data[i];
+      bool reads = false, is_known = false;
+      for (uint32_t j = 0; !n->dead && j < n->n_in; j++) reads |= n->in[j] == todo[at];
+      if (!reads) continue;
+      if (!takes_rows(g, n, todo[at])) return false;
+      for (size_t j = 0; j < count; j++) is_known |= todo[j] == n->out[0];
+      if (is_known) continue;
+      if (count == MOST) return false;
+      todo[count++] = n->out[0];
+    }
+  return true;
+}
+
+/* [h,w,c] or [1,h,w,c] of which nobody sees more than rows. */
+static bool are_rows_of_rows(const wk_graph *g, wk_value_id v) {
+  const wk_type *t = &wk_val(g, v)->type;
+  int h = t->rank - 3;
+  return (h == 0 || (h == 1 && t->dims[0] == 1)) && t->dims[h] > 1 && t->dims[h + 1] > 1 &&
+         is_for_rows(g, v);
+}
+
 static wk_accel_lanes lanes_of(const wk_accel_making *k, wk_value_id v, bool asks_readers) {
   const wk_graph *g = k->g;
   const wk_type *t = &wk_val(g, v)->type;
@@ -148,7 +190,7 @@ static wk_accel_lanes lanes_of(const wk_accel_making *k, wk_value_id v, bool ask
     if (is_known) x = k->at[v];
     if (!is_known && is_from_outside(g, v) && asks_readers) {
       instead = wk_accel_lane_of_input(k, v);
-      is_turned = instead == 3 && is_read_as_image(k, v);
+      is_turned = instead == t->rank - 1 && (is_read_as_image(k, v) || are_rows_of_rows(g, v));
     }
     if (is_known || is_from_outside(g, v)) break;
     const wk_node *n = wk_nod(g, wk_val(g, v)->node);
@@ -161,7 +203,7 @@ static wk_accel_lanes lanes_of(const wk_accel_making *k, wk_value_id v, bool ask
   if (x.lane >= 0) instead = x.lane;
   if (axis < 0) axis = instead >= 0 ? instead : wk_accel_default_lane(t);
   bool is_image = x.lane >= 0 ? wk_accel_lanes_like(&x).is_image : is_turned;
-  return (wk_accel_lanes){axis, is_image && (x.lane >= 0 ? x.lane : 3) == axis};
+  return (wk_accel_lanes){axis, is_image && (x.lane >= 0 ? x.lane : t->rank - 1) == axis};
 }
 
 wk_accel_lanes wk_accel_lanes_of(const wk_accel_making *k, wk_value_id v) {

@@ -59,14 +59,16 @@ static void set_rows(wk_accel_tensor *t, int n, const wk_type *x, int lane, bool
   t->planes = t->bytes / (t->rows * t->row);
 }
 
-/* [n,h,w,c] as the image [n,c,h,w] that it lies as. */
+/* [n,h,w,c] as the image [n,c,h,w] that it lies as, [h,w,c] as one of them. */
 static wk_accel_operand fresh_image(wk_accel_making *k, const wk_type *t, int tensor) {
-  const int64_t dims[4] = {t->dims[0], t->dims[3], t->dims[1], t->dims[2]};
+  const int64_t *pixels = t->dims + t->rank - 3;
+  const int64_t dims[4] = {t->rank == 4 ? t->dims[0] : 1, pixels[2], pixels[0], pixels[1]};
   const wk_type image = wk_type_make(t->dtype, 4, dims);
   wk_accel_tensor *x = &k->net->tensors.data[tensor];
   wk_accel_operand y = wk_operand_new(k->net->n, tensor, &image, 1, &x->bytes);
   set_rows(x, k->net->n, &image, 1, false);
   wk_operand_transpose(&y, (const int64_t[]){0, 2, 3, 1}, &y);
+  if (t->rank == 3) (void)wk_operand_reshape(k->net->n, &y, 3, t->dims, &y);
   return y;
 }
 

@@ -140,7 +140,7 @@ typedef struct {
   const wk_node *node;
 } wk_accel_making;
 
-/* The axis that is cut into blocks; [n,h,w,c] lies as the image [n,c,h,w] does. */
+/* The axis that is cut into blocks; [n,h,w,c], or [h,w,c], lies as the image [n,c,h,w] does. */
 typedef struct {
   int axis;
   bool is_image;

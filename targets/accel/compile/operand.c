@@ -37,8 +37,9 @@ void wk_operand_layout(int n, int rank, int lane, wk_edge_layout *out) {
   out->order[count] = (uint8_t)rank;
 }
 
-void wk_operand_image_layout(int n, wk_edge_layout *out) {
-  *out = (wk_edge_layout){.split = 3, .block = n, .order = {0, 3, 1, 2, 4}};
+void wk_operand_image_layout(int n, int rank, wk_edge_layout *out) {
+  *out = rank == 3 ? (wk_edge_layout){.split = 2, .block = n, .order = {2, 0, 1, 3}}
+                   : (wk_edge_layout){.split = 3, .block = n, .order = {0, 3, 1, 2, 4}};
 }
 
 wk_accel_operand wk_operand_laid(int n, int tensor, const wk_type *t) {

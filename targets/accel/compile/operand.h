@@ -24,8 +24,8 @@ typedef struct {
 wk_accel_operand wk_operand_new(int n, int tensor, const wk_type *t, int lane, int64_t *bytes);
 /* How that lies, as an edge of a part; n may be less than the array. */
 void wk_operand_layout(int n, int rank, int lane, wk_edge_layout *out);
-/* Of [n,h,w,c] that lies as the image [n,c,h,w]. */
-void wk_operand_image_layout(int n, wk_edge_layout *out);
+/* Of [n,h,w,c] that lies as the image [n,c,h,w], or [h,w,c] as one of them. */
+void wk_operand_image_layout(int n, int rank, wk_edge_layout *out);
 /* A tensor that enters a part: rows as they lie, the last axis of N lanes, or dense. */
 wk_accel_operand wk_operand_laid(int n, int tensor, const wk_type *t);
 /* It covers its tensor, as wk_operand_laid says. */

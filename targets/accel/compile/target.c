@@ -142,7 +142,7 @@ static bool edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is
     return true;
   }
   const wk_accel_lanes lanes = wk_accel_edge_lanes(m, g, v);
-  if (lanes.is_image) wk_operand_image_layout((int)m->array, out);
+  if (lanes.is_image) wk_operand_image_layout((int)m->array, type->rank, out);
   else wk_operand_layout((int)m->array, type->rank, lanes.axis, out);
   return true;
 }
