@@ -12,6 +12,9 @@
  * are foreseen. Deterministic. Before/after peak estimates of the main graph in bytes. */
 wk_status wk_order_nodes(wk_module *m, int64_t *peak_before, int64_t *peak_after) WK_MUST_CHECK;
 
+/* Equal graphs without variables in the same order, however their nodes were ordered. */
+void wk_order_by_results(wk_graph *g);
+
 /* Values that live long are computed again where they are needed next, until the peak that
  * wk_order_nodes estimates of the main graph is at most `budget` bytes: each time the one that
  * takes the least computing per byte, of those that live where most do. What is computed is the

@@ -221,6 +221,7 @@ static wk_status step_rematerialise(pipeline *l, wk_part *part, int64_t *changes
 static wk_status step_order(pipeline *l, wk_part *part, int64_t *changes) {
   int64_t before, after;
   (void)changes;
+  if (part->instance->target->takes_graph) wk_order_by_results(part->module->main);
   WK_TRY(wk_order_nodes(part->module, &before, &after));
   if (before > l->report->peak_in_model_order) l->report->peak_in_model_order = before;
   if (after > l->report->peak_ordered) l->report->peak_ordered = after;
