@@ -97,6 +97,11 @@ static bool is_image(const wk_accel_operand *x) {
          x->strides[h] > 0 && (x->dims[h] - 1) * x->strides[h] < x->strides[x->lane];
 }
 
+/* All of its channels lie in one block: it may lie as an image or not. */
+static bool is_block(const wk_accel_net *net, const wk_accel_operand *x) {
+  return x->rank >= 3 && x->lane == x->rank - 1 && x->first + x->dims[x->lane] <= net->n;
+}
+
 wk_accel_lanes wk_accel_lanes_like(const wk_accel_operand *x) {
   return (wk_accel_lanes){x->lane, x->rank <= 4 && is_image(x)};
 }
@@ -148,6 +153,7 @@ static bool takes_rows(const wk_graph *g, const wk_node *n, wk_value_id v) {
     case WK_OP_INTEGER_SOFTMAX: return WK_ATTR(n, integer_softmax)->axis == t->rank - 1;
     case WK_OP_MAP:
     case WK_OP_GATHER: return wk_shape_equal(t, y);
+    case WK_OP_RESHAPE: return y->rank > 0 && y->dims[y->rank - 1] == t->dims[t->rank - 1];
     default: return false;
   }
 }
@@ -187,7 +193,7 @@ static wk_accel_lanes lanes_of(const wk_accel_making *k, wk_value_id v, bool ask
   wk_accel_operand x = {.lane = -1};
   for (int depth = 0; depth < 100 && v != WK_NONE && wk_val(g, v)->type.rank == t->rank; depth++) {
     bool is_known = k->at && k->at[v].tensor >= 0 && k->at[v].lane >= 0;
-    if (is_known) x = k->at[v];
+    if (is_known) x = k->at[v], is_turned = is_block(k->net, &x) && are_rows_of_rows(g, v);
     if (!is_known && is_from_outside(g, v) && asks_readers) {
       instead = wk_accel_lane_of_input(k, v);
       is_turned = instead == t->rank - 1 && (is_read_as_image(k, v) || are_rows_of_rows(g, v));
@@ -195,14 +201,16 @@ static wk_accel_lanes lanes_of(const wk_accel_making *k, wk_value_id v, bool ask
     if (is_known || is_from_outside(g, v)) break;
     const wk_node *n = wk_nod(g, wk_val(g, v)->node);
     if (wk_accel_is_windowed(n->op)) instead = 1;
-    if (wk_accel_is_movement(n) && n->op != WK_OP_PAD && n->op != WK_OP_CONCAT)
+    if (wk_accel_is_movement(n) && n->op != WK_OP_PAD && n->op != WK_OP_CONCAT) {
       x = place_of_movement(k, v, asks_readers);
+      is_turned = is_block(k->net, &x) && are_rows_of_rows(g, v);
+    }
     v = like_whom(g, n, t->rank - 1, &axis);
     if (instead >= 0 || x.lane >= 0) break;
   }
   if (x.lane >= 0) instead = x.lane;
   if (axis < 0) axis = instead >= 0 ? instead : wk_accel_default_lane(t);
-  bool is_image = x.lane >= 0 ? wk_accel_lanes_like(&x).is_image : is_turned;
+  bool is_image = is_turned || (x.lane >= 0 && wk_accel_lanes_like(&x).is_image);
   return (wk_accel_lanes){axis, is_image && (x.lane >= 0 ? x.lane : t->rank - 1) == axis};
 }
 
@@ -211,7 +219,7 @@ wk_accel_lanes wk_accel_lanes_of(const wk_accel_making *k, wk_value_id v) {
 }
 
 wk_accel_lanes wk_accel_edge_lanes(const wk_machine *m, const wk_graph *g, wk_value_id v) {
-  wk_accel_net net = {.machine = m};
+  wk_accel_net net = {.machine = m, .n = (int)m->array};
   return wk_accel_lanes_of(&(wk_accel_making){.net = &net, .g = g}, v);
 }
 
@@ -273,7 +281,7 @@ wk_accel_view_of *wk_accel_rows_of(wk_accel_making *k, const wk_accel_operand *y
   for (uint32_t i = 0; i < n->n_in && are_images; i++) {
     wk_accel_operand x;
     if (wk_is_const(k->g, n->in[i])) continue;
-    are_images = wk_accel_operand_of(k, n->in[i], &x) && is_image(&x);
+    are_images = wk_accel_operand_of(k, n->in[i], &x) && (is_image(&x) || is_block(k->net, &x));
   }
   k->reason = reason;
   return are_images ? pixels : wk_accel_rows;

@@ -273,13 +273,36 @@ int wk_accel_dense_lanes(int64_t channels) {
   return lanes;
 }
 
-bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id v) {
+/* The only reader of [n,h,w,c] makes an image of it: that. */
+static wk_value_id image_of_pixels(const wk_graph *g, wk_value_id v) {
+  wk_value_id image = WK_NONE;
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    for (uint32_t j = 0; !n->dead && j < n->n_in; j++) {
+      if (n->in[j] != v) continue;
+      const int64_t *perm = n->op == WK_OP_TRANSPOSE ? WK_ATTR(n, transpose)->perm.v : NULL;
+      bool is_turned = perm && wk_val(g, v)->type.rank == 4 && perm[0] == 0 && perm[1] == 3 &&
+                       perm[2] == 1;
+      if (!is_turned || image != WK_NONE) return WK_NONE;
+      image = n->out[0];
+    }
+  }
+  return image;
+}
+
+static bool is_output(const wk_graph *g, wk_value_id v) {
+  for (size_t i = 0; i < g->outputs.n; i++)
+    if (g->outputs.data[i] == v) return true;
+  return false;
+}
+
+static bool is_dense_image(const wk_machine *m, const wk_graph *g, wk_value_id v) {
   const wk_type *t = &wk_val(g, v)->type;
   bool is_read = false;
   int64_t pad_value = 0; /* the same for all readers, which share the columns of padding */
-  if (t->rank != 4 || t->dims[1] * 2 > m->array || t->dims[2] < 2 || t->dims[3] < 2) return false;
-  for (size_t i = 0; i < g->outputs.n; i++)
-    if (g->outputs.data[i] == v) return false;
+  if (t->rank != 4 || t->dims[1] * 2 > m->array || t->dims[2] < 2 || t->dims[3] < 2 ||
+      is_output(g, v))
+    return false;
   for (size_t i = 0; i < g->nodes.n; i++) {
     const wk_node *n = &g->nodes.data[i];
     if (n->dead) continue;
@@ -293,6 +316,12 @@ bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id
     }
   }
   return is_read;
+}
+
+int wk_accel_dense_axis(const wk_machine *m, const wk_graph *g, wk_value_id v) {
+  if (is_dense_image(m, g, v)) return 1;
+  const wk_value_id image = is_output(g, v) ? WK_NONE : image_of_pixels(g, v);
+  return image != WK_NONE && is_dense_image(m, g, image) ? 3 : -1;
 }
 
 /* ---- views ----------------------------------------------------------------------------------- */

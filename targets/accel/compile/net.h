@@ -161,8 +161,9 @@ bool wk_accel_covers(wk_op op, const char **note);
 /* The axis of a value that is cut into blocks: of one that enters a part. */
 int wk_accel_lane_of_input(const wk_accel_making *k, wk_value_id v);
 wk_accel_lanes wk_accel_edge_lanes(const wk_machine *m, const wk_graph *g, wk_value_id v);
-/* Value v, an image of few channels, lies dense, channels last, where it enters a part. */
-bool wk_accel_is_dense_input(const wk_machine *m, const wk_graph *g, wk_value_id v);
+/* Value v, an image of few channels along this axis, lies dense, channels last, where it enters a
+ * part; -1: it does not. */
+int wk_accel_dense_axis(const wk_machine *m, const wk_graph *g, wk_value_id v);
 /* Bytes of a pixel there: a power of two. */
 int wk_accel_dense_lanes(int64_t channels);
 

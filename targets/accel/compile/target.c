@@ -137,8 +137,11 @@ static bool edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is
   const wk_machine *m = &accel_of(t)->machine;
   const wk_type *type = &wk_val(g, v)->type;
   if (!wk_accel_is_8_bit(type->dtype) || type->rank < 1 || type->rank > 6) return false;
-  if (!is_output && wk_accel_is_dense_input(m, g, v)) {
-    wk_operand_layout(wk_accel_dense_lanes(type->dims[1]), type->rank, 1, out);
+  const int dense = is_output ? -1 : wk_accel_dense_axis(m, g, v);
+  if (dense >= 0) {
+    int lanes = wk_accel_dense_lanes(type->dims[dense]);
+    if (dense == 3) wk_operand_image_layout(lanes, 4, out);
+    else wk_operand_layout(lanes, 4, 1, out);
     return true;
   }
   const wk_accel_lanes lanes = wk_accel_edge_lanes(m, g, v);
