@@ -111,18 +111,22 @@ static wk_value_id scores_of(net *n, wk_value_id q, wk_value_id k, wk_value_id v
   return rounded(n, two(n, WK_OP_MATMUL, p, v));
 }
 
-static const char *const head_forms[] = {"4-D", "3-D", "joined projection", "head by head", NULL};
+static const char *const head_forms[] = {"4-D", "3-D", "joined projection", "joined, 5-D", NULL};
 static void heads(net *n, int form) {
-  enum { RANK_4, RANK_3, JOINED, EACH };
+  enum { RANK_4, RANK_3, JOINED, JOINED_5, EACH };
   static const int64_t counts[] = {1, 2, 4};
   attention_size s = {.rows = 8 * pick(n, 2, 8), .heads = counts[pick(n, 0, 2)]};
   int64_t d = 16 * pick(n, 1, 3), r = s.rows, h = s.heads, width = s.width = h * d;
   bool is_flat = form == EACH || form == RANK_3;
   wk_value_id x = is_flat ? input(n, SHAPE(r, width)) : input(n, SHAPE(1, r, width));
-  wk_value_id y[3], joined = form == JOINED ? rounded(n, linear(n, x, 3 * width)) : WK_NONE, out;
+  bool is_joined = form == JOINED || form == JOINED_5;
+  wk_value_id y[3], joined = is_joined ? rounded(n, linear(n, x, 3 * width)) : WK_NONE, out;
+  if (form == JOINED_5)
+    joined = transposed(n, reshaped(n, joined, SHAPE(1, r, 3, h, d)), SHAPE(2, 0, 3, 1, 4));
   for (int i = 0; i < 3; i++)
-    y[i] = form == JOINED ? sliced(n, joined, 2, i * width, width)
-                          : rounded(n, linear(n, x, width));
+    y[i] = form == JOINED_5 ? reshaped(n, sliced(n, joined, 0, i, 1), SHAPE(1, h, r, d))
+           : is_joined      ? sliced(n, joined, 2, i * width, width)
+                            : rounded(n, linear(n, x, width));
   if (form == EACH) {
     wk_value_id all[4];
     for (int64_t k = 0; k < h; k++)
@@ -137,14 +141,17 @@ static void heads(net *n, int form) {
     out = reshaped(n, transposed(n, scores_of(n, y[0], y[1], y[2]), SHAPE(1, 0, 2)),
                    SHAPE(r, width));
   } else {
-    for (int i = 0; i < 3; i++)
-      y[i] = i == 1 ? transposed(n, reshaped(n, y[i], SHAPE(1, r, h, d)), SHAPE(0, 2, 3, 1))
-                    : transposed(n, reshaped(n, y[i], SHAPE(1, r, h, d)), SHAPE(0, 2, 1, 3));
+    for (int i = 0; i < 3 && form != JOINED_5; i++)
+      y[i] = transposed(n, reshaped(n, y[i], SHAPE(1, r, h, d)), SHAPE(0, 2, 1, 3));
+    y[1] = transposed(n, y[1], SHAPE(0, 1, 3, 2));
     out = reshaped(n, transposed(n, scores_of(n, y[0], y[1], y[2]), SHAPE(0, 2, 1, 3)),
                    SHAPE(1, r, width));
   }
   output(n, rounded(n, linear(n, out, width)));
 }
+
+static const char *const apart_forms[] = {"4-D", "head by head", NULL};
+static void heads_apart(net *n, int form) { heads(n, form ? 4 : 0); }
 
 /* ---- fused and unfused ----------------------------------------------------------------------- */
 
@@ -353,6 +360,8 @@ static const struct {
     {{"layouts", layout_forms, 0.01, NULL}, layout},
     {{"lines", line_forms, 0.01, NULL}, line},
     {{"heads", head_forms, 0.01, NULL}, heads},
+    {{"heads apart", apart_forms, 0.20, "a stack of heads has one projection, heads apart one each, "
+                                        "which overlap more"}, heads_apart},
     {{"softmax", softmax_forms, 0.01, NULL}, softmax_forms_of},
     {{"layer norm", norm_forms, 0.01, NULL}, norm},
     {{"activations", activation_forms, 0.01, NULL}, activation},

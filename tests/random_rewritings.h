@@ -10,7 +10,7 @@ typedef struct {
   const char *name;
   const char *const *forms; /* what each form is called, the plainest first; NULL behind the last */
   double bound;             /* by how much the cycles of two forms may differ; 0.01: 1 % */
-  const char *why;          /* a bound that is larger; else NULL */
+  const char *why;          /* of a bound that is larger; else NULL */
 } random_rewriting;
 
 /* The rewriting of this number; NULL behind the last. */

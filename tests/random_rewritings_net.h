@@ -19,10 +19,8 @@ typedef struct {
   int rank;
   const int64_t *dims;
 } shape;
-#define SHAPE(...)                                                \
-  (shape) {                                                       \
-    sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]) { __VA_ARGS__ } \
-  }
+#define SHAPE(...) \
+  ((shape){sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__}})
 
 static inline int64_t pick(net *n, int64_t lo, int64_t hi) { return wk_rng_range(&n->r, lo, hi); }
 static inline int64_t channels(net *n) {
@@ -140,8 +138,8 @@ static inline wk_value_id linear(net *n, wk_value_id x, int64_t out) {
   return two(n, WK_OP_ADD, two(n, WK_OP_MATMUL, x, w), bias(n, out));
 }
 
-static inline wk_value_id window(net *n, wk_value_id x, wk_value_id w, wk_value_id b, int64_t stride,
-                                 const int64_t *pads, int64_t group) {
+static inline wk_value_id window(net *n, wk_value_id x, wk_value_id w, wk_value_id b,
+                                 int64_t stride, const int64_t *pads, int64_t group) {
   int axes = type_of(n, x)->rank - 2;
   wk_attr_conv *a = wk_attrs_new(n->m->arena, WK_OP_CONV);
   a->strides = list(n, (shape){axes, (int64_t[]){stride, stride}});

@@ -3,6 +3,8 @@
  * [n,c,h,w] does, which is what a transposition of one is: then its pixels are rows of rows, and
  * strips of both are the same bytes. So do [h,w,c] and [1,h,w,c] that only products with matrices
  * and the like read: all of their rows lie one after the other. */
+#include <string.h>
+
 #include "targets/accel/compile/net.h"
 
 /* ---- which axis has the lanes ---------------------------------------------------------------- */
@@ -158,6 +160,9 @@ static bool takes_rows(const wk_graph *g, const wk_node *n, wk_value_id v) {
   }
 }
 
+/* How a result of the part lies (wk_target.edge). */
+static bool is_edge(const wk_node *n) { return n->name && !strcmp(n->name, "layout"); }
+
 /* So does all that comes of it. */
 static bool is_for_rows(const wk_graph *g, wk_value_id v) {
   enum { MOST = 64 };
@@ -167,7 +172,7 @@ static bool is_for_rows(const wk_graph *g, wk_value_id v) {
       const wk_node *n = &g->nodes.data[i];
       bool reads = false, is_known = false;
       for (uint32_t j = 0; !n->dead && j < n->n_in; j++) reads |= n->in[j] == todo[at];
-      if (!reads) continue;
+      if (!reads || is_edge(n)) continue;
       if (!takes_rows(g, n, todo[at])) return false;
       for (size_t j = 0; j < count; j++) is_known |= todo[j] == n->out[0];
       if (is_known) continue;
