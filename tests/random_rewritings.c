@@ -360,8 +360,8 @@ static const struct {
     {{"layouts", layout_forms, 0.01, NULL}, layout},
     {{"lines", line_forms, 0.01, NULL}, line},
     {{"heads", head_forms, 0.01, NULL}, heads},
-    {{"heads apart", apart_forms, 0.20, "a stack of heads has one projection, heads apart one each, "
-                                        "which overlap more"}, heads_apart},
+    {{"heads apart", apart_forms, 0.20, "a stack of heads has one projection, heads apart one each,"
+                                        " which overlap more"}, heads_apart},
     {{"softmax", softmax_forms, 0.01, NULL}, softmax_forms_of},
     {{"layer norm", norm_forms, 0.01, NULL}, norm},
     {{"activations", activation_forms, 0.01, NULL}, activation},

@@ -210,7 +210,8 @@ static const rule_case contractions[] = {
      "%o = constant f32[2] {0.0, 0.0}\n%u = conv(%x, %w) " CONV
      "\n%y = batch_norm(%u, %k, %k, %o, %v) {epsilon=0.001}\n" Q, "conv"},
     {NULL, X WEIGHTS ONE "%k = constant f32[2] {1.0, 2.0}\n%v = constant f32[2] {0.999, 0.249}\n"
-     "%o = constant f32[2] {0.0, 0.0}\n%u = matmul(%x, %w)\n%y = batch_norm(%u, %k, %k, %o, %v) {epsilon=0.001}\n" Q, "matmul"},
+     "%o = constant f32[2] {0.0, 0.0}\n%u = matmul(%x, %w)\n"
+     "%y = batch_norm(%u, %k, %k, %o, %v) {epsilon=0.001}\n" Q, "matmul"},
     {NULL, X Z "%u = matmul(%x, %v)\n%y = mul(%u, %t)\n" Q, "integer_matmul"},
     {NULL, X Z "%u = matmul(%x, %v)\n%y = add(%u, %t)\n" Q, "integer_matmul add quantize"},
     /* convolutions */

@@ -55,7 +55,8 @@ static bool before_reshape(wk_rewrite *r, const wk_node *n, const wk_node *apart
     if (x.dims[i] != t->dims[i]) return false;
   for (int i = axis + 1; i < t->rank; i++) inner *= t->dims[i];
   const wk_value_id old = n->out[0];
-  wk_value_id v = sliced(r, apart->in[0], axis, a->starts.v[axis] * inner, a->sizes.v[axis] * inner);
+  wk_value_id v = sliced(r, apart->in[0], axis, a->starts.v[axis] * inner,
+                         a->sizes.v[axis] * inner);
   return v != WK_NONE && wk_rewrite_replace(r, old, wk_rewrite_reshape(r, v, y.rank, y.dims));
 }
 

@@ -285,7 +285,7 @@ wk_accel_view_of *wk_accel_rows_of(wk_accel_making *k, const wk_accel_operand *y
   bool are_images = is_image(y);
   for (uint32_t i = 0; i < n->n_in && are_images; i++) {
     wk_accel_operand x;
-    if (wk_is_const(k->g, n->in[i])) continue;
+    if (n->in[i] == WK_NONE || wk_is_const(k->g, n->in[i])) continue;
     are_images = wk_accel_operand_of(k, n->in[i], &x) && (is_image(&x) || is_block(k->net, &x));
   }
   k->reason = reason;

@@ -409,7 +409,8 @@ static bool rows_or_flat(wk_accel_making *k, wk_value_id v, wk_accel_view_of *vi
   wk_accel_view image;
   int64_t matrix[2];
   if (flat->type.rank < 2 || !matrix_of(&flat->type, matrix) ||
-      !wk_accel_operand_of(k, wk_nod(g, flat->node)->in[0], &x) || !unflatten(k, &x, matrix, &y) || !wk_accel_image(k, &y, &image) ||
+      !wk_accel_operand_of(k, wk_nod(g, flat->node)->in[0], &x) || !unflatten(k, &x, matrix, &y) ||
+      !wk_accel_image(k, &y, &image) ||
       image.h > limits.k[0] || image.w > limits.k[1])
     return k->reason = why, false;
   op->ky = image.h, op->kx = image.w;

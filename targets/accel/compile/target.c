@@ -184,7 +184,8 @@ static wk_status write_stream(const wk_instance *t, const wk_target_part *parts,
 
 static const wk_target_output outputs[] = {
     {"stream", "", "FILE.wcs for 'wick sim', 'check' and 'disasm'; FILE.bin, FILE.map: what goes "
-     "where in memory; of several parts FILE.0.wcs … and FILE.index (docs/streams.md)", true, wk_accel_emit_files, write_stream},
+     "where in memory; of several parts FILE.0.wcs … and FILE.index (docs/streams.md)", true,
+     wk_accel_emit_files, write_stream},
     {0}};
 
 const wk_target wk_target_accel = {
