@@ -452,6 +452,25 @@ static void emit_loops(const wk_accel_work *w, mapping *m, loop *l, int n,
   }
 }
 
+/* A loop that is too long for a command is cut into some. */
+static void emit_long_loops(const wk_accel_work *w, mapping *m, const loop *loops, int n,
+                            const wk_accel_consts *k) {
+  loop l[LOOPS];
+  int i = 0;
+  memcpy(l, loops, (size_t)n * sizeof *l);
+  while (i < n && l[i].count <= MOST_WORDS) i++;
+  if (i == n) {
+    emit_loops(w, m, l, n, k);
+    return;
+  }
+  const int64_t count = l[i].count, at[3] = {m->at[0], m->at[1], m->at[2]};
+  for (int64_t from = 0; from < count; from += MOST_WORDS) {
+    for (int j = 0; j < 3; j++) m->at[j] = at[j] + from * l[i].stride[j];
+    l[i].count = WK_LEAST(MOST_WORDS, count - from);
+    emit_long_loops(w, m, l, n, k);
+  }
+}
+
 /* Pieces from i on, before `end`, that are whole blocks side by side. */
 static int64_t whole_pieces(const wk_accel_work *w, size_t i, size_t end) {
   const wk_accel_op *op = w->op;
@@ -486,7 +505,7 @@ static void emit_map(const wk_accel_work *w, size_t piece, size_t end, const wk_
     add_loop(l, &n, w->y1 - w->y0, m.spot[0].sy, m.spot[1].sy, m.spot[2].sy);
     add_loop(l, &n, m.run, m.spot[0].sb, sb, m.spot[2].sb);
     add_loop(l, &n, op->out.o, m.spot[0].so, m.spot[1].so, m.spot[2].so);
-    emit_loops(w, &m, l, n, k);
+    emit_long_loops(w, &m, l, n, k);
   }
 }
 

@@ -74,17 +74,25 @@ static int lane_of_reader(const wk_accel_making *k, const wk_node *n, wk_value_i
   return x == WK_NONE ? -1 : lanes_of(k, x, false).axis;
 }
 
+/* Of the first reader that wants one, of those that turn v around or of the others. */
+static int lane_of_readers(const wk_accel_making *k, wk_value_id v, bool turns) {
+  const wk_graph *g = k->g;
+  int lane = -1;
+  for (size_t i = 0; i < g->nodes.n && lane < 0; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    for (uint32_t j = 0; !n->dead && j < n->n_in && lane < 0; j++)
+      if (n->in[j] == v && (n->op == WK_OP_TRANSPOSE) == turns) lane = lane_of_reader(k, n, v);
+  }
+  return lane;
+}
+
 /* Of a line, and of an image for a window, the channels'; else that of the first reader that wants
  * one; -1: none does. */
 static int wanted_lane(const wk_accel_making *k, wk_value_id v) {
-  const wk_graph *g = k->g;
-  int lane = wk_accel_is_read_as_line(g, v) ? 1 : -1;
-  for (size_t i = 0; i < g->nodes.n && lane < 0 && !k->asks_no_reader; i++) {
-    const wk_node *n = &g->nodes.data[i];
-    for (uint32_t j = 0; !n->dead && j < n->n_in && lane < 0; j++)
-      if (n->in[j] == v) lane = lane_of_reader(k, n, v);
-  }
-  return lane;
+  if (wk_accel_is_read_as_line(k->g, v)) return 1;
+  if (k->asks_no_reader) return -1;
+  int lane = lane_of_readers(k, v, false);
+  return lane >= 0 ? lane : lane_of_readers(k, v, true);
 }
 
 int wk_accel_lane_of_input(const wk_accel_making *k, wk_value_id v) {
