@@ -283,8 +283,6 @@ static const struct {
     {WK_OP_CONV_TRANSPOSE, wk_integer_contraction, WK_OP_CONV_TRANSPOSE},
     {WK_OP_MATMUL, wk_integer_contraction, WK_OP_MATMUL},
     {WK_OP_ADD, wk_integer_contraction, WK_OP_MAP}, /* of a product and its bias */
-    {WK_OP_MUL, wk_integer_contraction, WK_OP_MAP}, /* of a product and a number */
-    {WK_OP_DIV, wk_integer_contraction, WK_OP_GATHER},
     {WK_OP_ADD, wk_integer_sum, WK_OP_MAP},
     {WK_OP_SUB, wk_integer_sum, WK_OP_MAP},
     {WK_OP_MUL, wk_integer_product, WK_OP_MAP},
