@@ -390,7 +390,8 @@ static void choose_groups(searching *x, cut *const best[GUESSES]) {
   for (int k = 0; k < guesses(x); k++) {
     take_groups(x, best[k]);
     x->plan.lasting = LASTING;
-    verdict v = wk_sched_is_long(&x->plan) ? wk_sched_judge_whole(x, &x->plan) : find_lasting(x);
+    verdict v = wk_sched_is_long(&x->plan) ? wk_sched_judge(x, &x->plan, 0, x->plan.groups.n)
+                                           : find_lasting(x);
     if (v.fits && (!least.fits || v.cycles < least.cycles)) least = v, x->guess = k;
   }
   take_groups(x, best[x->guess]);
