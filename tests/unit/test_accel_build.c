@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Steps of operators that are larger than a command: however they are cut, every field holds its
  * number, every byte of memory is moved once, and all of the result is computed. Whether it fits
- * into the scratchpad is not asked: the search builds plans that do not. */
+ * into the scratchpad is not asked: the search builds plans that do not. And heads: which operators
+ * attention becomes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -217,7 +218,66 @@ static void large_operators(void **state) {
   assert_int_equal(wrong, 0);
 }
 
+/* ---- heads ----------------------------------------------------------------------------------- */
+
+#define LINEAR(from, w, y, width)                                                                \
+  "  %" w " = constant i8[48," width "] splat(1)\n  %" y " = matmul(%" from ", %" w ") "         \
+  "{epilogue=\"" QUANTISED "\"} : i8[1,20," width "] \"" y "\"\n"
+#define SLICE(from, y, at)                                                                       \
+  "  %" y " = slice(%" from ") {starts=[0,0," at "], sizes=[1,20,48], steps=[1,1,1]} : "         \
+  "i8[1,20,48]\n"
+#define HEADS(from, y, perm, dims)                                                               \
+  "  %" y "1 = reshape(%" from ") {shape=[1,20,3,16]} : i8[1,20,3,16]\n"                         \
+  "  %" y " = transpose(%" y "1) {perm=[0,2," perm "]} : i8[1,3," dims "]\n"
+#define ATTEND                                                                                   \
+  "  %s = integer_matmul(%qh, %kh) {a_zero=0, b_zero=0, epilogue=\"" QUANTISED "\"} : "          \
+  "i8[1,3,20,20] \"scores\"\n  %p = integer_softmax(%s) {axis=3, mult=1073741824, shift=30, "   \
+  "scale=0.05, zero=-128, lo=-128, hi=127, to=i8} : i8[1,3,20,20] \"softmax\"\n"               \
+  "  %m = integer_matmul(%p, %vh) {a_zero=-128, b_zero=0, epilogue=\"" QUANTISED "\"} : "        \
+  "i8[1,3,20,16] \"mix\"\n  %m1 = reshape(%m) {shape=[1,3,20,1,16]} : i8[1,3,20,1,16]\n"        \
+  "  %m2 = transpose(%m1) {perm=[0,1,3,2,4]} : i8[1,3,1,20,16]\n  output %m2\n}\n}\n"
+#define ROWS                                                                                     \
+  "(%i: i8[1,3,20,16]) {\n  %t = transpose(%i) {perm=[0,2,1,3]} : i8[1,20,3,16]\n"              \
+  "  %x = reshape(%t) {shape=[1,20,48]} : i8[1,20,48]\n"
+#define ALL_HEADS(q, k, v)                                                                       \
+  HEADS(q, "qh", "1,3", "20,16") HEADS(k, "kh", "3,1", "16,20") HEADS(v, "vh", "1,3", "20,16")
+
+/* Operators in order, those that go head by head with how many heads. */
+static const struct {
+  const char *graph, *operators;
+} attentions[] = {
+    {ROWS LINEAR("x", "a", "q", "48") LINEAR("x", "b", "k", "48")
+     LINEAR("x", "c", "v", "48") ALL_HEADS("q", "k", "v") ATTEND,
+     "q*3 k*3 scores v*3 softmax mix"},
+    {ROWS LINEAR("x", "a", "all", "144") SLICE("all", "q", "0")
+     SLICE("all", "k", "48") SLICE("all", "v", "96") ALL_HEADS("q", "k", "v") ATTEND,
+     "all*3 all*3 scores all*3 softmax mix"},
+    /* keys that are queries, too, and leave the part: nothing of it is taken apart */
+    {ROWS LINEAR("x", "a", "all", "96") SLICE("all", "q", "0")
+     SLICE("all", "v", "48") ALL_HEADS("q", "q", "v") "  %r = reshape(%all) {shape=[1,20,6,16]} : "
+     "i8[1,20,6,16]\n  %y = transpose(%r) {perm=[0,2,1,3]} : i8[1,6,20,16]\n  output %y\n" ATTEND,
+     "all scores softmax mix"},
+};
+
+static void heads(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(attentions); i++) {
+    part p;
+    wk_str got = {0};
+    build(&(part_case){"base", attentions[i].graph, 0, 4096, 1, ""}, &p);
+    for (size_t k = 0; k < p.net.ops.n; k++) {
+      const wk_accel_op *op = &p.net.ops.data[k];
+      wk_str_printf(&got, "%s%s", k ? " " : "", op->name);
+      if (op->heads) wk_str_printf(&got, "*%lld", (long long)op->heads);
+      assert_true(p.sched.ops[k].shares_pieces == (op->heads > 0));
+    }
+    assert_string_equal(got.s, attentions[i].operators);
+    wk_str_free(&got);
+    part_free(&p);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(large_operators)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(large_operators), cmocka_unit_test(heads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
