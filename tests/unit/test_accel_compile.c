@@ -385,6 +385,18 @@ static const accel_case forms[] = {
     {"and of those of more rows than a window has", {.target = "accel:tiny"},
      "graph @main(%x: i8[1,9,70,2]) {\n  %y = reduce(%x) {axes=[2,3], keepdims=1, "
      "pre=\"i32(%0)\", post=\"" SCALE("%0") "\"} : i8[1,9,1,1]\n  output %y\n}\n"},
+#define MEAN_IN_PIECES(x, y, bias)                                                       \
+  "graph @main(%x: " x ") {\n  %y = reduce(%x) {axes=[2,3], keepdims=1, "                \
+  "pre=\"i32(%0)\", post=\"sat<i8>(rescale(add(%0, " bias "i32), 7700000i64, 17i64))\"} : " \
+  "i8[" y ",1,1]\n  output %y\n}\n"
+    {"of large ones in pieces", {.target = "accel:tiny"},
+     MEAN_IN_PIECES("u8[2,20,40,28]", "2,20", "-142801")},
+    {"in pieces of an odd number of pixels", {.target = "accel:tiny"},
+     MEAN_IN_PIECES("i8[1,9,45,39]", "1,9", "321")},
+    {"in pieces of which the last is smaller", {.target = "accel:tiny"},
+     MEAN_IN_PIECES("i8[1,9,29,38]", "1,9", "0")},
+    {"in pieces side by side", {.target = "accel:tiny"},
+     MEAN_IN_PIECES("u8[1,9,70,70]", "1,9", "-624750")},
     {"means of taps inside", {.target = "accel:tiny"},
      "graph @main(%x: u8[1,9,5,6]) {\n  %y = integer_avg_pool(%x) {kernel=[3,2], strides=[2,1], "
      "pads=[1,1,1,0], dilations=[1,1], real_pads=[0,0,0,0], factor=1.5, x_zero=9, zero=-5, "

@@ -471,12 +471,20 @@ static void emit_long_loops(const wk_accel_work *w, mapping *m, const loop *loop
   }
 }
 
-/* Pieces from i on, before `end`, that are whole blocks side by side. */
+/* Words of a MAP, about: it begins when what it needs is there, and not all that others behind it
+ * do, and others begin when it has retired. */
+enum { MAP_WORDS = 256 };
+
+/* Pieces from i on, before `end`, that are whole blocks side by side, as many as go into one
+ * command. */
 static int64_t whole_pieces(const wk_accel_work *w, size_t i, size_t end) {
   const wk_accel_op *op = w->op;
+  const int64_t words = op->out.o * op->out.w * (w->y1 - w->y0);
+  const int64_t most = wk_ceil_div(MAP_WORDS, words);
   int n = w->net->n;
   int64_t run = 0;
   while (i + (size_t)run < end && op->pieces[i + (size_t)run].width == n) run++;
+  if (run > most) run = most;
   return run ? run : 1;
 }
 
@@ -518,6 +526,7 @@ static void emit_pool_chunk(const wk_accel_work *w, const wk_accel_consts *k, co
   int64_t first = piece_at(w->net->n, &op->a, &a, p->c);
   window x = window_of(w, ch, &a, first);
   PUT_WINDOW(&c, POOL, &x, ch, op);
+  if (!x.w) PUT(&c, POOL, sx, 1); /* of padding alone */
   PUT(&c, POOL, fn, op->fn);
   PUT(&c, POOL, u8, op->a_u8);
   PUT(&c, POOL, n, p->width);

@@ -2,6 +2,7 @@
  * Means and maxima over whole axes: of images, of rows, and of columns of rows. */
 #include <string.h>
 
+#include "targets/accel/compile/make_mean.h"
 #include "targets/accel/compile/record.h"
 
 /* What is folded: sums that are requantised, or numbers of 8 bits of which one is the result. */
@@ -27,18 +28,22 @@ static bool maximum_of(wk_accel_making *k, const wk_expr *post, fold *f) {
 }
 
 static bool mean_of(wk_accel_making *k, const wk_expr *post, fold *f) {
-  const wk_type *x = &wk_val(k->g, k->node->in[0])->type;
   wk_requant *q = &f->q;
   f->is_mean = true;
-  if (!post || !wk_requant_of(post, q) || q->kind != WK_REQUANT_SUM || q->has_second ||
-      q->n_terms || q->mult.input != WK_REQUANT_NONE || q->shift.input != WK_REQUANT_NONE)
-    return wk_accel_refuse(k, "the result of the fold is no requantised sum of 8 bits");
-  int64_t least = x->dtype == WK_I8 ? INT8_MIN : 0;
+  return (post && wk_requant_of(post, q) && q->kind == WK_REQUANT_SUM && !q->has_second &&
+          !q->n_terms && q->mult.input == WK_REQUANT_NONE && q->shift.input == WK_REQUANT_NONE) ||
+         wk_accel_refuse(k, "the result of the fold is no requantised sum of 8 bits");
+}
+
+/* The vector unit takes a zero point from each number, and adds nothing to the sum. */
+static bool is_one_command(wk_accel_making *k, fold *f) {
+  const wk_requant *q = &f->q;
+  int64_t least = wk_val(k->g, k->node->in[0])->type.dtype == WK_I8 ? INT8_MIN : 0;
+  if (!f->is_mean) return true;
   f->za = -q->bias / f->taps;
-  if (q->bias % f->taps || f->za < least || f->za > least + UINT8_MAX ||
-      q->mult.value > WK_MULT_MAX || q->shift.value < 1 || q->shift.value > WK_SHIFT_MAX)
-    return wk_accel_refuse(k, "a fold that the vector unit does not have");
-  return true;
+  return (q->bias % f->taps == 0 && f->za >= least && f->za <= least + UINT8_MAX &&
+          q->mult.value <= WK_MULT_MAX && q->shift.value >= 1 && q->shift.value <= WK_SHIFT_MAX) ||
+         wk_accel_refuse(k, "a fold that the vector unit does not have");
 }
 
 static bool fold_of(wk_accel_making *k, const wk_expr *post, fold *f) {
@@ -82,15 +87,15 @@ static bool window_of_taps(wk_accel_making *k, int64_t taps, wk_accel_op *op) {
   return true;
 }
 
-static bool add_pixels(wk_accel_making *k, const fold *f, wk_accel_op *op) {
+static bool add_pixels(wk_accel_making *k, fold *f, wk_accel_op *op) {
   op->fn = f->is_mean ? WK_CHOICE_POOL_mean : WK_CHOICE_POOL_max;
-  if (!window_of_taps(k, f->taps, op)) return false;
+  if (!is_one_command(k, f) || !window_of_taps(k, f->taps, op)) return false;
   add_record(k, f, op);
   wk_accel_cut_pieces(k, wk_accel_add(k, op), &op->a);
   return true;
 }
 
-static bool fold_images(wk_accel_making *k, const fold *f) {
+static bool fold_images(wk_accel_making *k, fold *f) {
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_POOL);
   wk_accel_operand x, y = wk_accel_result(k, k->node->out[0]);
   const wk_accel_operand *result = &y;
@@ -101,11 +106,11 @@ static bool fold_images(wk_accel_making *k, const fold *f) {
     op.out.o = op.out.h, op.out.so = op.out.sy;
     op.out.h = 1;
   }
-  return add_pixels(k, f, &op);
+  return (f->is_mean && wk_accel_add_mean_in_pieces(k, &op, &f->q)) || add_pixels(k, f, &op);
 }
 
 /* A result without the axis before the last one has its rows where stacks would be. */
-static bool fold_columns(wk_accel_making *k, const fold *f) {
+static bool fold_columns(wk_accel_making *k, fold *f) {
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_POOL);
   wk_accel_operand x, y = wk_accel_result(k, k->node->out[0]);
   if (!wk_accel_operand_of(k, k->node->in[0], &x) || !wk_accel_rows(k, &x, &op.a) ||
@@ -125,11 +130,11 @@ static bool fold_columns(wk_accel_making *k, const fold *f) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static bool fold_rows(wk_accel_making *k, const fold *f) {
+static bool fold_rows(wk_accel_making *k, fold *f) {
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_ROW);
   if (!WK_ATTR(k->node, reduce)->keepdims)
     return wk_accel_refuse(k, "a fold of rows that leaves out their axis");
-  if (!wk_accel_take_rows(k, &op, false)) return false;
+  if (!is_one_command(k, f) || !wk_accel_take_rows(k, &op, false)) return false;
   op.fn = f->is_mean ? WK_CHOICE_ROW_mean : WK_CHOICE_ROW_max;
   add_record(k, f, &op);
   wk_accel_add_rows(k, &op);

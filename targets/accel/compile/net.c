@@ -39,9 +39,8 @@ bool wk_accel_refuse(wk_accel_making *k, const char *fmt, ...) {
   return false;
 }
 
-/* A constant of the net, loaded like any tensor. */
-static int add_tensor(wk_accel_net *net, const char *name, int64_t planes, int64_t rows,
-                      int64_t row) {
+int wk_accel_add_tensor(wk_accel_net *net, const char *name, int64_t planes, int64_t rows,
+                        int64_t row) {
   wk_accel_tensor t = {.name = name, .bytes = planes * rows * row, .planes = planes, .rows = rows,
                        .row = row, .segment = WK_SEGMENT_WORK};
   wk_vec_push(&net->tensors, t);
@@ -74,7 +73,7 @@ static wk_accel_operand fresh_image(wk_accel_making *k, const wk_type *t, int te
 
 static wk_accel_operand fresh(wk_accel_making *k, wk_value_id v, wk_accel_lanes lanes) {
   const wk_type *t = &wk_val(k->g, v)->type;
-  int tensor = add_tensor(k->net, wk_val(k->g, v)->name, 1, 1, 1);
+  int tensor = wk_accel_add_tensor(k->net, wk_val(k->g, v)->name, 1, 1, 1);
   if (lanes.is_image) return fresh_image(k, t, tensor);
   int64_t bytes;
   wk_accel_operand y = wk_operand_new(k->net->n, tensor, t, lanes.axis, &bytes);
@@ -537,7 +536,7 @@ static bool make_concat(wk_accel_making *k) {
 static void take_input(wk_accel_making *k, size_t i) {
   wk_value_id v = k->g->inputs.data[i];
   const wk_value *x = wk_val(k->g, v);
-  int tensor = add_tensor(k->net, x->name, 1, 1, wk_type_bytes(&x->type));
+  int tensor = wk_accel_add_tensor(k->net, x->name, 1, 1, wk_type_bytes(&x->type));
   wk_accel_tensor *t = &k->net->tensors.data[tensor];
   t->segment = WK_SEGMENT_IO + (int)i;
   k->at[v] = wk_operand_laid(k->net->n, tensor, &x->type);
@@ -556,7 +555,7 @@ static bool give_output(wk_accel_making *k, size_t i) {
     t->segment = WK_SEGMENT_IO + (int)(k->net->n_inputs + i);
     return true;
   }
-  int tensor = add_tensor(k->net, out->name, 1, 1, wk_type_bytes(&out->type));
+  int tensor = wk_accel_add_tensor(k->net, out->name, 1, 1, wk_type_bytes(&out->type));
   y = wk_operand_laid(k->net->n, tensor, &out->type);
   k->net->tensors.data[tensor].segment = WK_SEGMENT_IO + (int)(k->net->n_inputs + i);
   if (!k->node) return wk_accel_refuse(k, "an input that is a result");
@@ -639,7 +638,7 @@ static void add_constants(wk_accel_net *net) {
     wk_accel_op *op = &net->ops.data[i];
     op->const_tensor = -1;
     if (!op->const_bytes) continue;
-    op->const_tensor = add_tensor(net, op->name, 1, 1, wk_accel_const_bytes(op));
+    op->const_tensor = wk_accel_add_tensor(net, op->name, 1, 1, wk_accel_const_bytes(op));
     net->tensors.data[op->const_tensor].segment = WK_SEGMENT_CONST;
     net->tensors.data[op->const_tensor].data = op->consts;
   }
@@ -661,7 +660,8 @@ bool wk_accel_net_make(const wk_graph *g, wk_accel_net *net, wk_accel_refused *w
     wk_accel_flatten(net);
     learn(net);
     clear_lanes(net);
-    for (size_t i = 0; i < net->ops.n; i++) wk_vec_push(&net->whole, net->ops.data[i]);
+    for (size_t i = 0; i < net->ops.n; i++)
+      if (!net->ops.data[i].is_helper) wk_vec_push(&net->whole, net->ops.data[i]);
     fine = wk_accel_fit(&k);
   }
   if (fine) wk_accel_find_heads(net);

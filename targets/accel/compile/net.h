@@ -80,6 +80,7 @@ typedef struct {
   bool leaves_lanes; /* lanes behind the last channel are not written: FILL comes first */
   int64_t heads;     /* CONV: stacks of whoever reads it, each of which has as many of its pieces;
                         0: not so */
+  bool is_helper;    /* of how a layer is computed here: others say what it takes at least */
   int64_t macs;      /* of the model */
 } wk_accel_op;
 
@@ -113,7 +114,7 @@ typedef struct {
   wk_arena *arena;
   WK_VEC(wk_accel_tensor) tensors;
   WK_VEC(wk_accel_op) ops; /* in an order in which they can be computed */
-  WK_VEC(wk_accel_op) whole; /* those before they were cut to fit; const_tensor: not known */
+  WK_VEC(wk_accel_op) whole; /* before they were cut to fit, no helpers; const_tensor: not known */
   WK_VEC(wk_accel_layer) layers;
   WK_VEC(const char *) names; /* of the layers */
   WK_VEC(wk_accel_left) left; /* by layers */
@@ -199,6 +200,9 @@ bool wk_accel_lies_as_line(const wk_graph *g, wk_value_id v);
 bool wk_accel_is_read_as_line(const wk_graph *g, wk_value_id v);
 /* For the node in hand: window of one tap, no operands. */
 wk_accel_op wk_accel_op_new(wk_accel_making *k, wk_accel_kind kind);
+/* A tensor of the part's own. */
+int wk_accel_add_tensor(wk_accel_net *net, const char *name, int64_t planes, int64_t rows,
+                        int64_t row);
 wk_accel_op *wk_accel_add(wk_accel_making *k, const wk_accel_op *op);
 /* Pieces of [c of out) that lie in one block of out, and, where `aligned` is a view, of it. */
 void wk_accel_cut_pieces(wk_accel_making *k, wk_accel_op *op, const wk_accel_view *aligned);
