@@ -473,7 +473,7 @@ static void emit_long_loops(const wk_accel_work *w, mapping *m, const loop *loop
 
 /* Words of a MAP, about: it begins when what it needs is there, and not all that others behind it
  * do, and others begin when it has retired. */
-enum { MAP_WORDS = 256 };
+enum { MAP_WORDS = 384 };
 
 /* Pieces from i on, before `end`, that are whole blocks side by side, as many as go into one
  * command. */
