@@ -136,8 +136,8 @@ void seeds_machine_space(seed_list *l, const char *folder) {
 
 void seeds_override(seed_list *l, const char *folder) {
   static const char *const texts[] = {"latency=500,bytes=8", "dram_bytes=12.5,traffic=0.0625",
-                                      "seed=3,error=-1,jitter=100,refresh_interval=1000,"
-                                      "refresh_cycles=10,clock_mhz=800"};
+                                      ("seed=3,error=-1,jitter=100,refresh_interval=1000,"
+                                       "refresh_cycles=10,clock_mhz=800")};
   (void)folder;
   for (size_t i = 0; i < WK_COUNTOF(texts); i++) add(l, texts[i], strlen(texts[i]));
 }

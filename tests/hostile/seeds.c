@@ -391,8 +391,8 @@ static void add_texts(seed_list *l, const char *const *texts, size_t n) {
 void seeds_plan(seed_list *l, const char *folder) {
   static const char *const texts[] = {
       "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n",
-      "size,upper,lower,id,alignment,offset\r\n"
-      "64,10,0,a,64,0\r\n100,5,2,b,16,64\r\n1,7,7,c,1,0\r\n",
+      ("size,upper,lower,id,alignment,offset\r\n"
+       "64,10,0,a,64,0\r\n100,5,2,b,16,64\r\n1,7,7,c,1,0\r\n"),
       "\xef\xbb\xbfid, lower, upper, size, other\n\n a , 0 , 2 , 12 , x\n b , 1 , 3 , 13 , y\n",
       "id,lower,upper,size\n0,0,9223372036854775807,9223372036854775807\n"};
   wk_str b = {0};
@@ -412,8 +412,8 @@ void seeds_expression(seed_list *l, const char *folder) {
       "select(lt(%2, 3i32), f32(%2), %0)", "a = exp(neg(%0)); div(1.0f32, add(1.0f32, a))",
       "sat<u8>(add(i64(%2), index<0>()))", "select(%4, i64(%2), div(%3, i64(%5)))",
       "and(lt(%0, %1), not(%4))", "min(max(%0, -inff32), nanf32), f16(tanh(%1)), erf(%0), f32(%6)",
-      "a = pow(%0, %1); b = fmod(a, %1); c = is_nan(b); "
-      "select(c, a, b), shl(%5, 3u8), xor(%5, 7u8)"};
+      ("a = pow(%0, %1); b = fmod(a, %1); c = is_nan(b); "
+       "select(c, a, b), shl(%5, 3u8), xor(%5, 7u8)")};
   (void)folder;
   add_texts(l, texts, WK_COUNTOF(texts));
 }
