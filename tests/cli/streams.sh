@@ -41,7 +41,7 @@ check 'to a pipe' bash -c "'$wick' asm conv.s -o - | cmp - conv.wcs"
 refuses 'another machine' 3 \
   "^wick: conv.wcs: is for machine 'base', not 'tiny': array is 16, not 8" \
   "$wick" asm conv.wcs -o none.wcs --machine tiny
-refuses 'an unknown machine' 3 "unknown machine 'tinny'; did you mean 'tiny'" \
+refuses 'an unknown machine' 2 "unknown machine 'tinny'; did you mean 'tiny'" \
   "$wick" asm conv.s --machine tinny -o none.wcs
 refuses 'its own place' 2 'conv.wcs: the output would overwrite the stream' "$wick" asm conv.wcs
 refuses 'no such file' 5 '^wick: none.s: cannot open' "$wick" asm none.s

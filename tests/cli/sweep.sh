@@ -152,7 +152,7 @@ refuses 'nothing to run faster' 2 '^wick: --what-if is by the timing model alone
 refuses 'no folder' 2 '^wick: where to\? ' "$wick" sweep "$cnn" --set array=8
 refuses 'a folder that cannot be' 5 '^wick: /proc/b: cannot make the folder: ' \
   "$wick" sweep "$cnn" -o /proc/b --set array=8
-refuses 'no machine' 3 "^wick: unknown machine 'bose'; did you mean 'base'\?$" \
+refuses 'no machine' 2 "^wick: unknown machine 'bose'; did you mean 'base'\?$" \
   "$wick" sweep "$cnn" -o b --machine bose --set array=8
 refuses 'no model' 5 '^wick: none.onnx: cannot open: ' "$wick" sweep none.onnx -o b --set array=8
 refuses 'a text' 3 'not an ONNX model$' "$wick" sweep a/points.csv -o b --set array=8

@@ -52,7 +52,8 @@ void wk_machine_key_text(wk_str *b, const wk_machine *m, const wk_machine_key *k
 /* Every key its default; no name. */
 void wk_machine_defaults(wk_machine *m);
 /* base, tiny, wide are built in; anything else is a path. Keys that a file leaves out have their
- * defaults. Every error is one line with FILE:LINE where there is one. */
+ * defaults. Every error is one line with FILE:LINE where there is one; WK_USAGE: a word that is
+ * neither a machine nor a file. */
 wk_status wk_machine_read(const char *name_or_path, wk_machine *out) WK_MUST_CHECK;
 /* Text of such a file; `name` is what messages call it. */
 wk_status wk_machine_parse(const char *text, size_t n, const char *name,

@@ -206,8 +206,8 @@ wk_status wk_machine_read(const char *name, wk_machine *out) {
     const char *near = wk_nearest(name, names, n);
     wk_status_free(s);
     if (near)
-      return wk_error(WK_INPUT, "unknown machine '%s'; did you mean '%s'?", name, near);
-    return wk_error(WK_INPUT, "unknown machine '%s': neither a preset nor a file", name);
+      return wk_error(WK_USAGE, "unknown machine '%s'; did you mean '%s'?", name, near);
+    return wk_error(WK_USAGE, "unknown machine '%s': neither a preset nor a file", name);
   }
   WK_TRY(s);
   s = wk_machine_parse((const char *)f.data, f.size, name, out);
