@@ -9,6 +9,8 @@
 
 #include "targets/accel/compile/record.h"
 
+enum { WORD = 16 }; /* bits of a sum */
+
 /* `low` is the low byte of a sum of at most 15 bits and a sign: of numbers from -128 to 127, whose
  * number is even, so that it is that of S, or of S itself. Below some taps the array has more to
  * add up than it is worth that strips of rows may be small. */
@@ -72,7 +74,7 @@ static wk_accel_view add_bytes(wk_accel_making *k, const wk_accel_op *like, cons
   uint8_t *record = wk_arena_alloc(k->net->arena, (size_t)op.record_bytes);
   if (is_high) { /* a little more than 1 / 256: halves are rounded up */
     wk_accel_put_mean(record, least, INT8_MIN, INT8_MIN, INT8_MAX);
-    wk_accel_put_entry(record, 0, 0, (1 << 23) + 128, 15);
+    wk_accel_put_entry(record, 0, 0, (1 << 23) + 128, WORD - 1);
   } else {
     wk_accel_put_mean(record, least + (p->is_even ? 128 : 0), 0, INT16_MIN, INT16_MAX);
     wk_accel_put_entry(record, 0, 0, 1 << 17, 1);
@@ -116,7 +118,7 @@ static void add_total(wk_accel_making *k, const wk_accel_op *like, const wk_acce
   set_record(k, &op, n);
   op.const_bytes += p->rows * taps * n;
   uint8_t *data = wk_arena_alloc(k->net->arena, (size_t)op.const_bytes);
-  int64_t bias = q->bias + like->a.h * like->a.w * least + (p->rows * p->cols << 15);
+  int64_t bias = q->bias + like->a.h * like->a.w * least + (p->rows * p->cols << (WORD - 1));
   wk_accel_put_range(data, q->y.zero, q->y.lo, q->y.hi);
   for (int i = 0; i < n; i++) wk_accel_put_entry(data, i, bias, q->mult.value, q->shift.value);
   for (int64_t y = 0; y < p->rows; y++)
