@@ -53,20 +53,20 @@ static verdict judge_around(const searching *x, size_t tensor, int last, size_t 
   return wk_sched_judge(x, p, from, to);
 }
 
-/* The tensor stays until operator `last` where that makes what is around it faster; what is near
- * shows where it does not. */
+/* The tensor stays until operator `last` where that makes what is around it faster, or a plan that
+ * is not long; what is near shows where it does not. */
 static bool stays_until(searching *x, size_t tensor, int last) {
-  enum { NEAR = 2, FAR = 6 };
+  const size_t far = wk_sched_is_long(&x->plan) ? 6 : x->plan.groups.n, distances[] = {2, far};
   int *resident = &x->plan.resident[tensor], before = *resident;
   int until = x->plan.groups.data[wk_sched_group_of(&x->plan, last)].last;
-  for (size_t around = NEAR; around <= FAR; around += FAR - NEAR) {
+  for (size_t i = 0; i < WK_COUNTOF(distances); i++) {
     *resident = before;
-    verdict now = judge_around(x, tensor, last, around);
+    verdict now = judge_around(x, tensor, last, distances[i]);
     *resident = until;
-    verdict v = judge_around(x, tensor, last, around);
+    verdict v = judge_around(x, tensor, last, distances[i]);
     bool is_worse = !v.fits || (now.fits && v.cycles > now.cycles + now.cycles / 64);
     bool is_better = wk_sched_is_better(&v, &now);
-    if (around == FAR && is_better) return true;
+    if (i && is_better) return true;
     if (is_worse) break;
   }
   *resident = before;
