@@ -126,7 +126,7 @@ all_tidy <<'END'
 5 sim parts.wick --model timing --json nowhere/s.json
 5 sim parts.wick --model timing --trace nowhere/s.json
 1 sim parts.wick --model timing --max-cycles 20
-3 sim parts.wick --model timing -m none
+2 sim parts.wick --model timing -m none
 2 sim copies.s --model timing --dump z=file
 5 sim copies.s --model timing --dump y=nowhere/file
 0 sim copies.s --model timing --dump y=file
