@@ -306,7 +306,7 @@ typedef struct {
 /* What is around changes stood for the whole, and some rounds for all: where these are not faster
  * than the plan that is proven, it is that one again. */
 static void prove(wk_sched_searching *x, proven_plan *p) {
-  wk_sched_verdict v = wk_sched_judge_all(x);
+  wk_sched_verdict v = wk_sched_judge_goal(x);
   bool is_better = v.fits && (!p->verdict.fits || v.cycles <= p->verdict.cycles);
   if (is_better) copy_plan(x->net, &x->plan, &p->plan), p->verdict = v;
   else copy_plan(x->net, &p->plan, &x->plan);
@@ -325,7 +325,7 @@ void wk_sched_improve(wk_sched_searching *x, int tries, int64_t steps) {
   wk_sched_plan best = {.resident = wk_xcalloc(x->net->n_tensors, sizeof(int))};
   proven_plan proven = {.plan.resident = wk_xcalloc(x->net->n_tensors, sizeof(int))};
   if (!x->plan.groups.n) tries = 0;
-  if (tries) proven.verdict = wk_sched_judge_all(x);
+  if (tries) proven.verdict = wk_sched_judge_goal(x);
   copy_plan(x->net, &x->plan, &proven.plan);
   copy_plan(x->net, &x->plan, &best);
   for (int i = 0, changes = 0; i < tries && y.judged < steps; i++) {

@@ -102,7 +102,7 @@ static wk_sched_group *group_at(const searching *x, uint32_t layer) {
 static void make_room(searching *x) {
   enum { TRIES = 12 };
   for (int i = 0; i < TRIES; i++) {
-    verdict v = wk_sched_judge_all(x);
+    verdict v = wk_sched_judge_goal(x);
     if (v.fits) return;
     uint32_t layer = x->net->ops[0].layer + (uint32_t)v.misfit;
     int t = largest_at(x, layer);

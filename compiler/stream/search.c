@@ -443,8 +443,13 @@ static void search_rest(searching *x) {
 
 verdict wk_sched_judge_all(const searching *x) {
   wk_sched_plan p = x->plan;
-  if (p.limit != 1) p.limit = 0;
+  p.limit = 0;
   return wk_sched_judge(x, &p, 0, p.groups.n);
+}
+
+verdict wk_sched_judge_goal(const searching *x) {
+  bool is_first = x->plan.limit == 1;
+  return is_first ? wk_sched_judge(x, &x->plan, 0, x->plan.groups.n) : wk_sched_judge_all(x);
 }
 
 /* As a whole, by more than a part in `margin`: cycles of both, INT64_MAX where one does not fit. */
@@ -547,12 +552,8 @@ static void search_other(searching *x, const other_search *how) {
   wk_status failed = search_groups(&y); /* then what has been found stays */
   bool is_new = !failed && !(without & WK_SCHED_FUSION && is_hopeless(&y, x));
   if (is_new) search_rest(&y);
+  if (is_new && how->is_first && is_near(&y, x)) improve(&y);
   y.plan.limit = x->plan.limit;
-  if (is_new && how->is_first && is_near(&y, x)) {
-    y.plan.limit = 1;
-    improve(&y);
-    y.plan.limit = x->plan.limit;
-  }
   if (is_new && how->is_first) wk_sched_find_residents_again(&y);
   bool is_better = is_new && is_faster(&y, x, margin, cycles);
   wk_status_free(failed);

@@ -127,6 +127,8 @@ static inline bool wk_sched_is_better(const wk_sched_verdict *v, const wk_sched_
 }
 /* The whole plan, every round of it. */
 wk_sched_verdict wk_sched_judge_all(const wk_sched_searching *x);
+/* What the search makes faster: of a plan whose first round is built alone that, else the same. */
+wk_sched_verdict wk_sched_judge_goal(const wk_sched_searching *x);
 /* Operators that write the same planes are in one group; so are all writers of what the group
  * reads and writes. */
 bool wk_sched_is_group(const wk_sched_searching *x, int first, int last);
