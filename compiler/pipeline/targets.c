@@ -88,13 +88,23 @@ static wk_status open_word(opening *o, char *word) {
   return open_target(o, t, colon ? colon + 1 : NULL);
 }
 
+/* TARGET of PATTERN=TARGET; NULL: the text is nothing like it. */
+static const char *target_of_pin(const char *pin) {
+  const char *equals = strrchr(pin, '=');
+  return equals && equals != pin && equals[1] ? equals + 1 : NULL;
+}
+
+/* The name, "accel" or "accel:tiny", is of that kind of target. */
+static bool is_kind(const char *name, const char *target) {
+  size_t length = strcspn(name, ":");
+  return !strncmp(target, name, length) && !target[length];
+}
+
 /* A pattern of --place is the host's. */
 static bool names_host(const wk_strings *place) {
-  const char *host = wk_target_host()->name;
   for (size_t i = 0; i < place->n; i++) {
-    const char *equals = strrchr(place->data[i], '=');
-    size_t length = equals ? strcspn(equals + 1, ":") : 0;
-    if (length == strlen(host) && !strncmp(equals + 1, host, length)) return true;
+    const char *name = target_of_pin(place->data[i]);
+    if (name && is_kind(name, wk_target_host()->name)) return true;
   }
   return false;
 }
@@ -128,11 +138,10 @@ static wk_status find_instance(const wk_targets *t, const char *pin, const char 
   size_t found = 0, length = strcspn(name, ":");
   for (size_t i = 0; i < t->n; i++) {
     const wk_instance *x = t->list[i];
-    bool is_kind = !strncmp(x->target->name, name, length) && !x->target->name[length];
     bool is_machine = !name[length] || (x->spec && !strcmp(x->spec, &name[length + 1]));
     if (!strcmp(name, wk_targets_name(t, (uint32_t)i).s) && strcmp(name, x->target->name) != 0)
       return *out = (uint32_t)i, NULL;
-    if (!is_kind || !is_machine) continue;
+    if (!is_kind(name, x->target->name) || !is_machine) continue;
     *out = (uint32_t)i;
     found++;
   }
@@ -146,12 +155,12 @@ static wk_status add_pins(const wk_strings *place, wk_targets *t) {
   wk_target_pin *pins = wk_xcalloc(place->n, sizeof *pins);
   t->pins = pins;
   for (size_t i = 0; i < place->n; i++) {
-    const char *text = place->data[i], *equals = strrchr(text, '=');
-    if (!equals || equals == text || !equals[1])
+    const char *text = place->data[i], *name = target_of_pin(text);
+    if (!name)
       return wk_error(WK_USAGE, "--place %s: PATTERN=TARGET is expected: 'layer1.*=accel'", text);
-    WK_TRY(find_instance(t, text, equals + 1, &pins[i].target));
+    WK_TRY(find_instance(t, text, name, &pins[i].target));
     char *pattern = wk_xstrdup(text);
-    pattern[equals - text] = '\0';
+    pattern[name - 1 - text] = '\0';
     pins[i].pattern = pattern;
     t->n_pins = i + 1;
   }
