@@ -57,8 +57,8 @@ static wk_status convert(wk_cut *c, uint32_t from, uint32_t to, uint32_t reader)
   if (target == WK_NONE)
     return wk_error_at(WK_UNSUPPORTED, t->name, "two targets want this tensor in different "
                                                 "layouts, and without a host nobody converts it");
-  wk_module *m = wk_module_new(WK_CUT_LAYOUT);
-  wk_graph *g = wk_graph_new(m, WK_CUT_LAYOUT);
+  wk_module *m = wk_module_new(WK_LAYOUT_NODE);
+  wk_graph *g = wk_graph_new(m, WK_LAYOUT_NODE);
   v = wk_graph_input(g, t->name, &t->type);
   wk_status s = wk_cut_unlay(g, v, &x.type, &x.layout, &out);
   if (!s) s = wk_cut_lay(g, out, &y.layout, &out);

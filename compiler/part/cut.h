@@ -108,7 +108,6 @@ void wk_cut_leave(wk_cut *c, size_t entered);
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
-#define WK_CUT_LAYOUT "layout" /* name of the nodes */
 /* What the target wishes for v of g; false: row-major, which *out then says. A layout that cannot
  * be is noted in c->unsupported. */
 bool wk_cut_layout_of(wk_cut *c, uint32_t target, const wk_graph *g, wk_value_id v,

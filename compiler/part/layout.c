@@ -73,7 +73,7 @@ wk_type wk_cut_laid_type(const wk_type *t, const wk_edge_layout *l) {
 static wk_value_id add(wk_graph *g, wk_op op, void *attrs, wk_value_id x, wk_status *s) {
   wk_value_id out = WK_NONE;
   if (*s) return WK_NONE;
-  *s = wk_graph_add(g, &(wk_node_desc){.op = op, .name = WK_CUT_LAYOUT, .attrs = attrs, .in = &x,
+  *s = wk_graph_add(g, &(wk_node_desc){.op = op, .name = WK_LAYOUT_NODE, .attrs = attrs, .in = &x,
                                        .n_in = 1}, &out);
   return out;
 }

@@ -56,6 +56,8 @@ typedef struct {
   const wk_target_tensor *tensors; /* inputs, then outputs, of the graph; NULL: not known */
 } wk_target_part;
 
+#define WK_LAYOUT_NODE "layout" /* name of nodes that lay tensors at edges (wk_target.edge) */
+
 /* The files of one output. */
 enum { WK_EMIT_MAX_FILES = 64 };
 typedef struct {

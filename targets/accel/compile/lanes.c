@@ -169,7 +169,7 @@ static bool takes_rows(const wk_graph *g, const wk_node *n, wk_value_id v) {
 }
 
 /* How a result of the part lies (wk_target.edge). */
-static bool is_edge(const wk_node *n) { return n->name && !strcmp(n->name, "layout"); }
+static bool is_edge(const wk_node *n) { return n->name && !strcmp(n->name, WK_LAYOUT_NODE); }
 
 /* So does all that comes of it. */
 static bool is_for_rows(const wk_graph *g, wk_value_id v) {
