@@ -5,15 +5,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
-#include "tests/unit/accel_run.h"
-
-static char package_file[] = "/tmp/wick-accel-XXXXXX";
+#include "tests/unit/accel_package.h"
 
 typedef struct {
   const char *what;
@@ -456,21 +453,10 @@ static void test_long_rows(void **state) {
                            "  output %y\n}\n"});
 }
 
-static int setup(void **state) {
-  (void)state;
-  int fd = mkstemp(package_file);
-  return fd < 0 || close(fd) || wick_device_register(wk_sim_device()) != WICK_OK;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  return unlink(package_file);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),
                                      cmocka_unit_test(test_forms),
                                      cmocka_unit_test(test_large),
                                      cmocka_unit_test(test_long_rows)};
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, open_package_file, remove_package_file);
 }

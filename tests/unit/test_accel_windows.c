@@ -6,16 +6,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "targets/accel/isa/isa.h"
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
-#include "tests/unit/accel_run.h"
-
-static char package_file[] = "/tmp/wick-windows-XXXXXX";
+#include "tests/unit/accel_package.h"
 
 /* Kernel, strides, and columns of the result, which has three rows. */
 typedef struct {
@@ -177,22 +174,11 @@ static void width(void **state) {
 }
 #endif
 
-static int setup(void **state) {
-  (void)state;
-  int fd = mkstemp(package_file);
-  return fd < 0 || close(fd) || wick_device_register(wk_sim_device()) != WICK_OK;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  return unlink(package_file);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
 #ifdef WICK_TEST_SY
       cmocka_unit_test(width),
 #endif
       cmocka_unit_test(taken), cmocka_unit_test(refused), cmocka_unit_test(far_apart)};
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, open_package_file, remove_package_file);
 }

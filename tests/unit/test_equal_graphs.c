@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -19,12 +18,11 @@
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
 #include "tests/random_rewritings.h"
-#include "tests/unit/accel_run.h"
+#include "tests/unit/accel_package.h"
 
 enum { RUN_SEEDS = 2 };
 static uint64_t first_seed = 1, n_seeds = 10;
 static const char *only;
-static char package_file[] = "/tmp/wick-equal-XXXXXX";
 
 /* What a graph became. */
 typedef struct {
@@ -130,21 +128,10 @@ static void forms_cost_the_same(void **state) {
   assert_int_equal(bad, 0);
 }
 
-static int setup(void **state) {
-  (void)state;
-  int fd = mkstemp(package_file);
-  return fd < 0 || close(fd) || wick_device_register(wk_sim_device()) != WICK_OK;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  return unlink(package_file);
-}
-
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(forms_cost_the_same)};
   if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
   if (argc > 2) n_seeds = strtoull(argv[2], NULL, 10);
   if (argc > 3) only = argv[3];
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, open_package_file, remove_package_file);
 }

@@ -414,37 +414,33 @@ static wk_module *projected(uint64_t seed) {
   return m;
 }
 
-static void projected_attention(void **state) {
+/* 60 networks on three machines in turn: with `effort` every `often` times, else with `usual`. */
+static void check_drawn(wk_module *(*network)(uint64_t seed), uint64_t often, const char *effort,
+                        const char *usual) {
   static const char *const machines[] = {"accel:base", "accel:tiny", "accel:wide"};
   int bad = 0;
-  (void)state;
   memset(&tally, 0, sizeof tally);
   for (uint64_t seed = 0; seed < 60; seed++) {
-    wk_module *m = projected(seed);
+    wk_module *m = network(seed);
+    const char *chosen = seed % often ? usual : effort;
     attempt a = {.target = {.target = machines[seed % 3],
-                            .settings = WK_SETTINGS({"effort", seed % 3 ? "1" : "0"})}};
+                            .settings = WK_SETTINGS({"effort", chosen})}};
     bad += !check_graph(seed, m, &a);
     wk_str_free(&a.text);
     wk_module_free(m);
   }
   assert_int_equal(bad, 0);
+}
+
+static void projected_attention(void **state) {
+  (void)state;
+  check_drawn(projected, 3, "0", "1");
   assert_true(tally.accel_macs > tally.macs / 2);
 }
 
 static void masked_attention(void **state) {
-  static const char *const machines[] = {"accel:base", "accel:tiny", "accel:wide"};
-  int bad = 0;
   (void)state;
-  memset(&tally, 0, sizeof tally);
-  for (uint64_t seed = 0; seed < 60; seed++) {
-    wk_module *m = attention(seed);
-    attempt a = {.target = {.target = machines[seed % 3],
-                            .settings = WK_SETTINGS({"effort", seed % 5 ? "0" : "2"})}};
-    bad += !check_graph(seed, m, &a);
-    wk_str_free(&a.text);
-    wk_module_free(m);
-  }
-  assert_int_equal(bad, 0);
+  check_drawn(attention, 5, "2", "0");
   assert_int_equal(tally.parts, 60);
   assert_int_equal(tally.accel_macs, tally.macs);
 }
