@@ -20,6 +20,17 @@ bool wk_sched_is_read_here(const wk_sched_builder *b, int t) {
       if (wk_sched_op_of(b, i)->in[k].tensor == t) return true;
   return false;
 }
+bool wk_sched_needs_all(const wk_sched_builder *b, int index, int t) {
+  const wk_sched_op *op = wk_sched_op_of(b, index);
+  const wk_sched_tensor *x = wk_sched_tensor_of(b, t);
+  for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
+    int64_t rows[2];
+    if (op->in[k].tensor != t) continue;
+    wk_sched_needed_rows(x, &op->in[k], op->out.rows - 1, op->out.rows, rows);
+    if (x->rows > 1 && !rows[0] && rows[1] == x->rows) return true;
+  }
+  return false;
+}
 static void stacks_of(const wk_sched_builder *b, const wk_sched_op *op, int64_t stacks[2]) {
   wk_sched_round(op, b->base.group->rounds, b->strip->round, stacks);
 }
@@ -128,6 +139,21 @@ static bool replaced_place(const wk_sched_builder *b, int index, const wk_sched_
          from->planes == read[1] - read[0] && from->planes == s->made[1] - s->made[0];
 }
 
+/* An operator of the group needs all rows of the tensor for one of its own. */
+static bool is_read_at_once(const wk_sched_builder *b, int t) {
+  for (int i = b->base.group->first; i <= b->base.group->last; i++)
+    if (wk_sched_needs_all(b, i, t)) return true;
+  return false;
+}
+
+/* The place that the strip before has of these rows, if it goes on until there. */
+static bool goes_on(const wk_sched_builder *b, int t, int64_t row, int64_t end,
+                    wk_sched_place *out) {
+  *out = wk_sched_place_before(b, t);
+  return row < b->strip->tensors[t].done && out->buffer >= 0 && out->row <= row &&
+         out->row + out->rows >= end;
+}
+
 /* The place of a whole strip of a result; from: that of operand 0. */
 static wk_sched_place result_place(wk_sched_builder *b, int index, const wk_sched_place *from) {
   const wk_sched_op *op = wk_sched_op_of(b, index);
@@ -142,7 +168,9 @@ static wk_sched_place result_place(wk_sched_builder *b, int index, const wk_sche
   }
   if (s->place.buffer < 0 && !replaced_place(b, index, from, &s->place)) {
     int64_t low = s->keep < s->done ? s->keep : s->done;
-    s->place = new_place(b, t, low, s->end - low, s->made[0], s->made[1] - s->made[0]);
+    if (goes_on(b, t, low, s->end, &s->place)) return s->place;
+    int64_t end = is_read_at_once(b, t) ? x->rows : s->end;
+    s->place = new_place(b, t, low, end - low, s->made[0], s->made[1] - s->made[0]);
     if (low < s->done) carry(b, t, op->layer, low, s->done);
   }
   return s->place;
@@ -209,9 +237,10 @@ static bool is_ridden_by(const wk_sched_builder *b, const wk_sched_op *last, int
   const wk_sched_op *op = wk_sched_op_of(b, index);
   const wk_sched_use *u = &b->uses[last->out.tensor];
   bool reads = false;
-  if (!last->by_pieces || !op->rides || op->pieces != last->pieces || op->shares_pieces ||
-      u->first_reader != index || u->last_reader != index || !are_pieces_planes(b, last) ||
-      !are_pieces_planes(b, op) || !is_all_rows(b, &last->out) || !is_all_rows(b, &op->out) ||
+  if (!last->by_pieces || !op->rides || op->pieces != last->pieces ||
+      op->shares_pieces != last->shares_pieces || u->first_reader != index ||
+      u->last_reader != index || !are_pieces_planes(b, last) || !are_pieces_planes(b, op) ||
+      !is_all_rows(b, &last->out) || !is_all_rows(b, &op->out) ||
       op->out.rows != last->out.rows)
     return false;
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
@@ -260,10 +289,12 @@ static void compute_by_pieces(wk_sched_builder *b, wk_sched_work *w, wk_sched_wo
   }
 }
 
-/* All pieces at once, with the constants of the first. */
+/* All pieces of the round at once, with the constants of the first. */
 static void compute_at_once(wk_sched_builder *b, wk_sched_work *w) {
   const wk_sched_op *op = wk_sched_op_of(b, w->op);
-  w->piece = 0, w->end = op->pieces;
+  size_t pieces[2];
+  wk_sched_pieces_of(op, w->stacks, pieces);
+  w->piece = pieces[0], w->end = pieces[1];
   w->consts = op->const_bytes ? consts_of(b, w->op, 0, 1) : -1;
   machine(b)->compute(w);
 }
@@ -302,9 +333,11 @@ static bool is_last_writer(const wk_sched_builder *b, int index) {
 static wk_sched_work begin_work(wk_sched_builder *b, int index, int on, bool is_ridden) {
   const wk_sched_op *op = wk_sched_op_of(b, index);
   wk_sched_work w = {.b = &b->base, .op = index, .y0 = b->strip->ops[index].done,
-                     .y1 = b->strip->ops[index].end, .end = op->pieces, .out = {.buffer = -1},
-                     .consts = -1};
+                     .y1 = b->strip->ops[index].end, .out = {.buffer = -1}, .consts = -1};
+  size_t pieces[2];
   stacks_of(b, op, w.stacks);
+  wk_sched_pieces_of(op, w.stacks, pieces);
+  w.piece = pieces[0], w.end = pieces[1];
   wk_sched_steps_compute(b->base.steps, -1, NULL);
   for (int k = 0; k < WK_SCHED_OPERANDS; k++)
     w.in[k] = on >= 0 && op->in[k].tensor == on ? (wk_sched_place){.buffer = -1}

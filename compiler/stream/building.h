@@ -66,6 +66,8 @@ static inline const wk_sched_op *wk_sched_op_of(const wk_sched_builder *b, int i
 }
 bool wk_sched_is_made_here(const wk_sched_builder *b, int tensor);
 bool wk_sched_is_read_here(const wk_sched_builder *b, int tensor);
+/* The operator needs all rows of a tensor, more than one, for its last one. */
+bool wk_sched_needs_all(const wk_sched_builder *b, int op, int tensor);
 /* Planes of the round in hand that an operator has in a view. */
 void wk_sched_round_planes(const wk_sched_builder *b, const wk_sched_op *op,
                            const wk_sched_view *x, int64_t planes[2]);

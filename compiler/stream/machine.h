@@ -26,7 +26,7 @@ typedef struct {
   const wk_sched_net *net;
   wk_sched_steps *steps;
   const wk_sched_group *group; /* the one in hand */
-  int state[4]; /* the machine's own, from command to command: which slot is next, say; zeros at
+  int state[24]; /* the machine's own, from command to command: which slot is next, say; zeros at
                    first */
 } wk_sched_building;
 

@@ -16,6 +16,12 @@ bool wk_sched_has_stacks(const wk_sched_net *net) {
   return false;
 }
 
+bool wk_sched_has_whole_stacks(const wk_sched_net *net) {
+  for (size_t i = 0; i < net->n_ops; i++)
+    if (wk_sched_stacks(&net->ops[i]) > 1 && !net->ops[i].shares_pieces) return true;
+  return false;
+}
+
 bool wk_sched_planes_in(const wk_sched_net *net, int first, int last, int tensor, unsigned uses,
                         int rounds, int round, int64_t planes[2]) {
   planes[0] = INT64_MAX, planes[1] = 0;
@@ -72,8 +78,12 @@ int wk_sched_most_rounds(const wk_sched_searching *x, int first, int last) {
 }
 
 bool wk_sched_gains_by_rounds(const wk_sched_searching *x, int first, int last) {
-  for (int i = first; i <= last; i++)
-    if (!x->net->ops[i].shares_pieces) return true;
+  for (int i = first; i <= last; i++) {
+    const wk_sched_op *op = &x->net->ops[i];
+    if (!op->shares_pieces) return true;
+    for (int k = 0; k < WK_SCHED_OPERANDS; k++)
+      if (op->in[k].tensor >= 0 && op->in[k].stack) return true;
+  }
   return false;
 }
 

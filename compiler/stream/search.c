@@ -56,14 +56,14 @@ bool wk_sched_is_group(const searching *x, int first, int last) {
  * few where each is waited for. margin: a plan without groups has more commands and more bytes, of
  * which the schedule model is less sure the more they run side by side: it is taken where it is
  * faster by more than a part in that. */
-enum { GUESSES = 3 };
+enum { GUESSES = 4 };
 static const struct {
   int guesses, pieces, margin;
   double unhidden[GUESSES], more;
 } modes[WK_PREFETCH_COUNT] = {
     [WK_PREFETCH_OFF] = {1, 8, 32, {1}, 0},
     [WK_PREFETCH_DOUBLE] = {1, 32, 32, {1}, 0},
-    [WK_PREFETCH_AUTO] = {GUESSES, 32, 16, {0.25, 0.125, 0.5}, 100},
+    [WK_PREFETCH_AUTO] = {GUESSES, 32, 16, {0.25, 0.125, 0.5, 1}, 100},
 };
 
 static double cost_of(const searching *x, const verdict *v, int guess) {
@@ -238,15 +238,26 @@ static void try_strips(const searching *x, int first, int last, int rounds, bool
   }
 }
 
-/* Fewer rounds load fewer constants again, and their commands are longer: whether that is much
- * beside what the group takes, or a round. */
+/* Of the operator in a round: constants and operands from memory that all of its stacks share. */
+static int64_t bytes_again(const searching *x, int op, int first) {
+  const wk_sched_op *y = &x->net->ops[op];
+  int64_t bytes = y->shares_pieces && !y->one_const
+                      ? 0
+                      : y->const_bytes * (y->one_const ? 1 : (int64_t)y->pieces);
+  for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
+    int t = y->in[k].tensor;
+    if (t >= 0 && !y->in[k].stack && x->uses[t].last_writer < first)
+      bytes += x->net->tensors[t].bytes;
+  }
+  return bytes;
+}
+
+/* Fewer rounds load fewer bytes again, and their commands are longer: whether that is much beside
+ * what the group takes, or a round. */
 static bool may_pay(const searching *x, int first, int last, int rounds, double cost) {
   const wk_sched_machine *m = x->net->machine;
   int64_t bytes = 0;
-  for (int i = first; i <= last; i++) {
-    const wk_sched_op *op = &x->net->ops[i];
-    bytes += op->const_bytes * (op->one_const ? 1 : (int64_t)op->pieces);
-  }
+  for (int i = first; i <= last; i++) bytes += bytes_again(x, i, first);
   double cycles = (double)(bytes * m->bytes_den) / (double)m->bytes_num;
   return cycles * (rounds - 1) > cost / 16 || cost < (double)SHORT_ROUND * rounds;
 }
@@ -582,7 +593,8 @@ static void search_others(searching *x) {
   for (size_t i = 0; i < WK_COUNTOF(others); i++) {
     const other_search *y = &others[i];
     bool is_new = !y->without || !wk_sched_leaves_out(x, y->without);
-    if (y->is_first) is_new = is_new && wk_sched_tries_stacks(x);
+    if (y->is_first)
+      is_new = is_new && wk_sched_tries_stacks(x) && wk_sched_has_whole_stacks(x->net);
     if (y->without & WK_SCHED_STAGGER) is_new = is_new && is_staggered(&x->plan);
     if (x->o->effort >= y->from && is_new) search_other(x, y);
   }
@@ -607,8 +619,8 @@ wk_status wk_sched_search(const wk_sched_net *net, const wk_sched_use *uses,
   wk_assert(modes[o->prefetch].guesses);
   x.is_tied = wk_xcalloc(net->n_tensors, sizeof *x.is_tied);
   find_ties(&x);
-  wk_status s = search_all(&x, 2);
-  if (!s && wk_sched_has_stacks(net) && !wk_sched_judge_all(&x).fits) {
+  wk_status s = search_all(&x, wk_sched_has_whole_stacks(net) ? 2 : 0);
+  if (!s && wk_sched_has_whole_stacks(net) && !wk_sched_judge_all(&x).fits) {
     wk_sched_plan_free(&x.plan);
     if (o->explain) o->explain->list.n = 0;
     s = search_all(&x, 0);

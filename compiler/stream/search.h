@@ -135,6 +135,8 @@ bool wk_sched_is_group(const wk_sched_searching *x, int first, int last);
 /* Stages of its strips may overlap. */
 bool wk_sched_may_stagger(const wk_sched_searching *x, const wk_sched_group *g);
 bool wk_sched_has_stacks(const wk_sched_net *net);
+/* Not all of them share the pieces of their operators, and so are each as many steps again. */
+bool wk_sched_has_whole_stacks(const wk_sched_net *net);
 /* The search tries some stacks after the others: there are some, and they are not left out. */
 static inline bool wk_sched_tries_stacks(const wk_sched_searching *x) {
   return wk_sched_has_stacks(x->net) && !wk_sched_leaves_out(x, WK_SCHED_STACKS);

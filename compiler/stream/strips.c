@@ -26,15 +26,36 @@ static bool ask_for_rows(wk_sched_builder *b, int index) {
   return is_settled;
 }
 
+/* Of the group's operators those that read the tensor take all of its rows together. */
+static bool is_gathered(const wk_sched_builder *b, int t) {
+  const wk_sched_group *g = b->base.group;
+  for (int i = g->first; i <= g->last; i++)
+    for (int k = 0; k < WK_SCHED_OPERANDS; k++)
+      if (wk_sched_op_of(b, i)->in[k].tensor == t && !wk_sched_needs_all(b, i, t)) return false;
+  return true;
+}
+
+/* Rows of a result that nobody asks for one by one: as many in each strip, or, where the operator
+ * gathers rows that are made here, as late as can be. */
+static int64_t driven_rows(const wk_sched_builder *b, int index) {
+  const wk_sched_group *g = b->base.group;
+  const wk_sched_op *op = wk_sched_op_of(b, index);
+  int64_t rows = wk_sched_tensor_of(b, op->out.tensor)->rows * (b->strip->strip + 1);
+  for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
+    int t = op->in[k].tensor;
+    if (t >= 0 && wk_sched_is_made_here(b, t) && wk_sched_needs_all(b, index, t))
+      return rows / g->strips;
+  }
+  return wk_ceil_div(rows, g->strips);
+}
+
 static void find_rows(wk_sched_builder *b) {
   const wk_sched_group *g = b->base.group;
   int strip = b->strip->strip;
   for (int i = g->first; i <= g->last; i++) {
     int t = wk_sched_op_of(b, i)->out.tensor;
-    int64_t rows = wk_sched_tensor_of(b, t)->rows;
     wk_sched_tensor_state *x = &b->strip->tensors[t];
-    bool is_driven = !wk_sched_is_read_here(b, t) || strip + 1 == g->strips;
-    x->end = is_driven ? wk_ceil_div(rows * (strip + 1), g->strips) : 0;
+    x->end = is_gathered(b, t) || strip + 1 == g->strips ? driven_rows(b, i) : 0;
     if (x->end < x->done) x->end = x->done;
   }
   bool is_settled = false;
