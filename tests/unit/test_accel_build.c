@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Steps of operators that are larger than a command: however they are cut, every field holds its
  * number, every byte of memory is moved once, and all of the result is computed. Whether it fits
- * into the scratchpad is not asked: the search builds plans that do not. And heads: which operators
- * attention becomes. */
+ * into the scratchpad is not asked: the search builds plans that do not. And which operators go
+ * head by head, or by blocks of channels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -218,7 +218,7 @@ static void large_operators(void **state) {
   assert_int_equal(wrong, 0);
 }
 
-/* ---- heads ----------------------------------------------------------------------------------- */
+/* ---- stacks of pieces ------------------------------------------------------------------------ */
 
 #define LINEAR(from, w, y, width)                                                                \
   "  %" w " = constant i8[48," width "] splat(1)\n  %" y " = matmul(%" from ", %" w ") "         \
@@ -242,10 +242,38 @@ static void large_operators(void **state) {
 #define ALL_HEADS(q, k, v)                                                                       \
   HEADS(q, "qh", "1,3", "20,16") HEADS(k, "kh", "3,1", "16,20") HEADS(v, "vh", "1,3", "20,16")
 
-/* Operators in order, those that go head by head with how many heads. */
+#define EXPAND(y)                                                                                \
+  "  %w = constant i8[48,16,1,1] splat(3)\n  %" y " = conv(%x, %w) {" STEP ", epilogue=\""       \
+  QUANTISED "\"} : i8[1,48,9,7] \"expand\"\n"
+#define DEPTHWISE(x, y)                                                                          \
+  "  %d = constant i8[48,1,3,3] splat(1)\n  %" y " = conv(%" x ", %d) {strides=[1,1], "          \
+  "pads=[1,1,1,1], dilations=[1,1], group=48, epilogue=\"" QUANTISED "\"} : i8[1,48,9,7] "       \
+  "\"depthwise\"\n"
+#define DOUBLE(x, y, name)                                                                       \
+  "  %" y " = map(%" x ") {body=\"sat<i8>(rescale(i32(%0), 1073741824i64, 29i64))\"} : "         \
+  "i8[1,48,9,7] \"" name "\"\n"
+#define MEAN(x, y)                                                                               \
+  "  %" y " = reduce(%" x ") {axes=[2,3], keepdims=1, pre=\"i32(%0)\", "                         \
+  "post=\"sat<i8>(rescale(%0, 9000000i64, 27i64))\"} : i8[1,48,1,1] \"mean\"\n"
+#define SUMS(x, y, weights, type)                                                                \
+  "  %v = constant i8[" weights "] splat(2)\n  %" y " = conv(%" x ", %v) {" STEP ", "            \
+  "epilogue=\"" QUANTISED "\"} : i8[" type "] \"sums\"\n"
+
+/* Operators in order, those that go by stacks of their pieces with how many stacks. */
 static const struct {
   const char *graph, *operators;
-} attentions[] = {
+} stacked[] = {
+    /* blocks of channels from the convolution that makes them to the mean */
+    {IN("1", "16", "16", "9,7") EXPAND("e") DOUBLE("e", "m", "map") DEPTHWISE("m", "a")
+     DOUBLE("a", "b", "map") MEAN("b", "q") OUT("q", "3", "16", "1,1") END,
+     "expand*3 map*3 depthwise*3 map*3 mean*3"},
+    /* not what is summed up over all channels, nor what only that is made for */
+    {IN("1", "16", "16", "9,7") EXPAND("e") DOUBLE("e", "m", "map")
+     SUMS("m", "q", "32,48,1,1", "1,32,9,7") OUT("q", "2", "16", "9,7") END,
+     "expand map sums"},
+    {IN("1", "16", "16", "9,7") EXPAND("e") DEPTHWISE("e", "a")
+     SUMS("a", "q", "32,48,1,1", "1,32,9,7") OUT("q", "2", "16", "9,7") END,
+     "expand*3 depthwise*3 sums"},
     {ROWS LINEAR("x", "a", "q", "48") LINEAR("x", "b", "k", "48")
      LINEAR("x", "c", "v", "48") ALL_HEADS("q", "k", "v") ATTEND,
      "q*3 k*3 scores v*3 softmax mix"},
@@ -259,25 +287,26 @@ static const struct {
      "all scores softmax mix"},
 };
 
-static void heads(void **state) {
+static void stacks_of_pieces(void **state) {
   (void)state;
-  for (size_t i = 0; i < WK_COUNTOF(attentions); i++) {
+  for (size_t i = 0; i < WK_COUNTOF(stacked); i++) {
     part p;
     wk_str got = {0};
-    build(&(part_case){"base", attentions[i].graph, 0, 4096, 1, ""}, &p);
+    build(&(part_case){"base", stacked[i].graph, 0, 4096, 1, ""}, &p);
     for (size_t k = 0; k < p.net.ops.n; k++) {
       const wk_accel_op *op = &p.net.ops.data[k];
       wk_str_printf(&got, "%s%s", k ? " " : "", op->name);
-      if (op->heads) wk_str_printf(&got, "*%lld", (long long)op->heads);
-      assert_true(p.sched.ops[k].shares_pieces == (op->heads > 0));
+      if (op->piece_stacks) wk_str_printf(&got, "*%lld", (long long)op->piece_stacks);
+      assert_true(p.sched.ops[k].shares_pieces == (op->piece_stacks > 0));
     }
-    assert_string_equal(got.s, attentions[i].operators);
+    assert_string_equal(got.s, stacked[i].operators);
     wk_str_free(&got);
     part_free(&p);
   }
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(large_operators), cmocka_unit_test(heads)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(large_operators),
+                                     cmocka_unit_test(stacks_of_pieces)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -543,10 +543,10 @@ static void emit_pool_chunk(const wk_accel_work *w, const wk_accel_consts *k, co
   touch_record(s, op, k, WK_POOL_par);
 }
 
-static void emit_pool(const wk_accel_work *w, const wk_accel_consts *k) {
+static void emit_pool(const wk_accel_work *w, size_t piece, size_t end, const wk_accel_consts *k) {
   const wk_accel_op *op = w->op;
   const int64_t rows = most_rows(op), columns = most_columns(op);
-  for (size_t i = 0; i < op->n_pieces; i++)
+  for (size_t i = piece; i < end; i++)
     for (int64_t o = 0; o < op->out.o; o++)
       for (int64_t y = w->y0; y < w->y1; y += rows)
         for (int64_t x = 0; x < op->out.w; x += columns)
@@ -606,16 +606,22 @@ static void emit_rows(const wk_accel_work *w, const wk_accel_consts *k, int tabl
       }
 }
 
+/* The first of the operator's tables, which are loaded unless they are there. */
+static int take_tables(const wk_accel_work *w, const wk_accel_consts *k) {
+  int *next = w->tables, *from = w->tables + 1, most = (int)w->net->machine->tables;
+  for (int t = 0; t < most; t++)
+    if (from[t] == k->weights + 1) return t;
+  int table = *next + w->op->tables > most ? 0 : *next;
+  *next = table + w->op->tables;
+  for (int t = 0; t < w->op->tables; t++) from[table + t] = t ? 0 : k->weights + 1;
+  put_table(w, k, table);
+  return table;
+}
+
 void wk_accel_emit_vector(const wk_accel_work *w, size_t piece, size_t end,
                           const wk_accel_consts *k) {
-  int table = 0;
-  if (w->op->tables) {
-    int most = (int)w->net->machine->tables;
-    table = *w->table + w->op->tables > most ? 0 : *w->table;
-    *w->table = table + w->op->tables;
-    put_table(w, k, table);
-  }
+  int table = w->op->tables ? take_tables(w, k) : 0;
   if (w->op->kind == WK_ACCEL_MAP) emit_map(w, piece, end, k, table);
-  else if (w->op->kind == WK_ACCEL_POOL) emit_pool(w, k);
+  else if (w->op->kind == WK_ACCEL_POOL) emit_pool(w, piece, end, k);
   else emit_rows(w, k, table);
 }

@@ -13,7 +13,7 @@ typedef struct {
   int64_t y0, y1;
   wk_sched_place out, a, b;
   int *half; /* of the accumulators, that the next sums go to */
-  int *table; /* that the next table goes to */
+  int *tables; /* which the next one is; behind it of each the buffer that it came from, plus 1 */
 } wk_accel_work;
 
 /* A piece's constants: of CONV blocks [k0, k1) of the sum; record: where it is. */
@@ -34,7 +34,7 @@ wk_sched_step *wk_accel_add_command(wk_sched_steps *s, const wk_isa_command *c);
 void wk_accel_emit_sums(const wk_accel_work *w, size_t piece, const wk_accel_consts *c,
                         int64_t chunk0, int64_t chunk1);
 int64_t wk_accel_chunks(const wk_accel_work *w);
-/* What the vector unit does: pieces [piece, end) of MAP, all of others. */
+/* What the vector unit does: pieces [piece, end) of MAP and POOL, all of ROW. */
 void wk_accel_emit_vector(const wk_accel_work *w, size_t piece, size_t end,
                           const wk_accel_consts *c);
 

@@ -92,11 +92,11 @@ static wk_accel_work work_of(const wk_sched_work *w, wk_accel_op *some) {
   const wk_accel_net *net = wk_accel_net_of(w->b->net);
   const wk_accel_op *op = &net->ops.data[w->op];
   int64_t stacks = w->stacks[1] - w->stacks[0];
-  if (!op->heads && stacks < wk_sched_stacks(&w->b->net->ops[w->op]))
+  if (!op->piece_stacks && stacks < wk_sched_stacks(&w->b->net->ops[w->op]))
     *some = wk_accel_some_stacks(op, w->stacks[0], w->stacks[1]), op = some;
   return (wk_accel_work){.net = net, .steps = w->b->steps, .op = op,
                          .y0 = w->y0, .y1 = w->y1, .out = w->out, .a = w->in[0], .b = w->in[1],
-                         .half = &w->b->state[0], .table = &w->b->state[1]};
+                         .half = &w->b->state[0], .tables = &w->b->state[1]};
 }
 
 /* Where all results have room in the accumulators, parts of the constants come once. */
@@ -199,7 +199,7 @@ static void carry(wk_sched_building *b, uint32_t layer, int t, const int64_t mad
                     .a = v, .b = {.tensor = -1}, .pieces = pieces, .n_pieces = (size_t)planes,
                     .one_const = true};
   wk_accel_work w = {.net = net, .steps = b->steps, .op = &op, .y1 = r1 - r0, .out = *to,
-                     .a = *from, .half = &b->state[0], .table = &b->state[1]};
+                     .a = *from, .half = &b->state[0], .tables = &b->state[1]};
   wk_accel_emit_vector(&w, 0, op.n_pieces, NULL);
   free(pieces);
 }
@@ -306,8 +306,8 @@ static wk_sched_op op_of(const wk_accel_net *net, const wk_accel_op *op) {
                    .one_const = op->one_const, .by_pieces = wk_accel_is_sum(op),
                    .rides = goes_by_blocks(net, op), .replaces = may_replace(net, op),
                    .loads_itself = wk_accel_is_split(net, op), .plane = plane_of(net, op),
-                   .stacks = op->heads ? op->heads : wk_accel_stacks(net, op),
-                   .shares_pieces = op->heads > 0};
+                   .stacks = op->piece_stacks ? op->piece_stacks : wk_accel_stacks(net, op),
+                   .shares_pieces = op->piece_stacks > 0};
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) y.in[k] = wk_accel_sched_view(net, op, k);
   return y;
 }

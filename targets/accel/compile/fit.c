@@ -116,8 +116,17 @@ static int64_t stack_room(const wk_accel_net *net, const wk_accel_op *op) {
   return a > b ? a : b;
 }
 
+/* Of one block of channels, the first or the last. */
+static int64_t block_room(const wk_accel_net *net, const wk_accel_op *op) {
+  wk_accel_op first = wk_accel_some_pieces(net, op, 0, 1);
+  wk_accel_op last = wk_accel_some_pieces(net, op, op->n_pieces - 1, op->n_pieces);
+  int64_t a = least_room(net, &first), b = least_room(net, &last);
+  return a > b ? a : b;
+}
+
 /* Of what the scheduler does in one go, at least. */
 static int64_t room_of(const wk_accel_net *net, const wk_accel_op *op) {
+  if (op->piece_stacks) return block_room(net, op);
   return wk_accel_stacks(net, op) > 1 ? stack_room(net, op) : least_room(net, op);
 }
 
@@ -169,6 +178,7 @@ static bool can_fit(void *ctx, int64_t scratchpad) {
   m.scratchpad = scratchpad;
   net.machine = &m;
   int64_t room = room_of(&net, x->op), most = most_room(&m);
+  if (wk_accel_goes_by_blocks(&net, x->op) && block_room(&net, x->op) <= most) return true;
   return room <= most || (goes_by_channels(x->op) && x->op->out.o == 1 &&
                           (int64_t)x->op->n_pieces >= wk_ceil_div(2 * room, most));
 }
@@ -202,6 +212,10 @@ bool wk_accel_fit(wk_accel_making *k) {
     if (!are_fields_fine(k, &net->ops.data[i])) return false;
     int64_t room = room_of(net, &net->ops.data[i]);
     if (2 * room > most) room = cut_stacks(net, i, room, most);
+    if (room > most && wk_accel_goes_by_blocks(net, &net->ops.data[i])) {
+      net->ops.data[i].piece_stacks = (int64_t)net->ops.data[i].n_pieces;
+      room = room_of(net, &net->ops.data[i]);
+    }
     if (room <= most) continue;
     size_t made = cut_channels(net, i, (size_t)wk_ceil_div(2 * room, most));
     if (!made) return refuse_room(k, &net->ops.data[i], room);

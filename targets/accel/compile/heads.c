@@ -24,8 +24,7 @@ static int64_t heads_of(const wk_accel_net *net, const wk_accel_op *reader, int 
   return are_all ? stacks : 0;
 }
 
-/* Each piece is a plane of a tensor that it alone writes, all of it. */
-static bool goes_by_planes(const wk_accel_net *net, const wk_accel_op *op) {
+bool wk_accel_goes_by_planes(const wk_accel_net *net, const wk_accel_op *op) {
   const wk_accel_tensor *t = &net->tensors.data[op->out.tensor];
   if (op->kind != WK_ACCEL_CONV || op->is_flat || op->out.o != 1 || op->out.first ||
       op->out.offset || (int64_t)op->n_pieces != t->planes || op->leaves_lanes)
@@ -119,7 +118,7 @@ static void take_apart(wk_accel_net *net, size_t i, parts *x) {
 static int64_t heads_at(const wk_accel_net *net, size_t i, size_t *first) {
   const wk_accel_op *op = &net->ops.data[i];
   int64_t heads = 0;
-  if (!goes_by_planes(net, op)) return 0;
+  if (!wk_accel_goes_by_planes(net, op)) return 0;
   for (size_t j = i + 1; j < net->ops.n; j++)
     for (int k = 0; k < 2; k++) {
       if (view_of(&net->ops.data[j], k)->tensor != op->out.tensor) continue;
@@ -144,11 +143,11 @@ static void put_late(wk_accel_net *net, size_t i, size_t reader) {
 void wk_accel_find_heads(wk_accel_net *net) {
   parts x;
   for (size_t i = net->ops.n; i-- > 0;)
-    if (goes_by_planes(net, &net->ops.data[i]) && parts_of(net, &net->ops.data[i], &x))
+    if (wk_accel_goes_by_planes(net, &net->ops.data[i]) && parts_of(net, &net->ops.data[i], &x))
       take_apart(net, i, &x);
   for (size_t i = net->ops.n; i-- > 0;) {
     size_t reader = 0;
-    net->ops.data[i].heads = heads_at(net, i, &reader);
-    if (net->ops.data[i].heads) put_late(net, i, reader);
+    net->ops.data[i].piece_stacks = heads_at(net, i, &reader);
+    if (net->ops.data[i].piece_stacks) put_late(net, i, reader);
   }
 }

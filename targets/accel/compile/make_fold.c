@@ -95,6 +95,17 @@ static bool add_pixels(wk_accel_making *k, fold *f, wk_accel_op *op) {
   return true;
 }
 
+/* What has to be in the scratchpad at once is much of it: a block of channels, or, where images go
+ * one by one, all of them. */
+static bool is_large(const wk_accel_making *k, const wk_accel_view *x) {
+  const int64_t n = k->net->n, blocks = x->o == 1 ? 1 : wk_ceil_div(x->c, n);
+  return 4 * blocks * n * x->h * x->w > k->net->machine->scratchpad;
+}
+
+static bool add_pieces(wk_accel_making *k, const fold *f, const wk_accel_op *op) {
+  return f->is_mean && wk_accel_add_mean_in_pieces(k, op, &f->q);
+}
+
 static bool fold_images(wk_accel_making *k, fold *f) {
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_POOL);
   wk_accel_operand x, y = wk_accel_result(k, k->node->out[0]);
@@ -106,7 +117,9 @@ static bool fold_images(wk_accel_making *k, fold *f) {
     op.out.o = op.out.h, op.out.so = op.out.sy;
     op.out.h = 1;
   }
-  return (f->is_mean && wk_accel_add_mean_in_pieces(k, &op, &f->q)) || add_pixels(k, f, &op);
+  const wk_accel_op whole = op;
+  if (is_large(k, &op.a) && add_pieces(k, f, &whole)) return true;
+  return add_pixels(k, f, &op) || add_pieces(k, f, &whole);
 }
 
 /* A result without the axis before the last one has its rows where stacks would be. */

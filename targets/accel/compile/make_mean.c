@@ -129,17 +129,14 @@ static void add_total(wk_accel_making *k, const wk_accel_op *like, const wk_acce
   wk_accel_cut_pieces(k, wk_accel_add(k, &op), &op.a);
 }
 
-static bool is_in_pieces(const wk_accel_making *k, const wk_accel_op *op, const wk_requant *q,
-                         pieces *p) {
-  const int64_t n = k->net->n, bytes = wk_ceil_div(op->a.c, n) * n * op->a.h * op->a.w;
+static bool can_be_in_pieces(const wk_accel_op *op, const wk_requant *q, pieces *p) {
   return !op->a.first && !op->out.first && cut(op->a.h, op->a.w, p) && p->rows > 1 &&
-         q->mult.value <= WK_MULT_MAX && q->shift.value >= 1 && q->shift.value <= WK_SHIFT_MAX &&
-         4 * bytes > k->net->machine->scratchpad;
+         q->mult.value <= WK_MULT_MAX && q->shift.value >= 1 && q->shift.value <= WK_SHIFT_MAX;
 }
 
 bool wk_accel_add_mean_in_pieces(wk_accel_making *k, const wk_accel_op *op, const wk_requant *q) {
   pieces p;
-  if (!is_in_pieces(k, op, q, &p)) return false;
+  if (!can_be_in_pieces(op, q, &p)) return false;
   wk_accel_view low = add_bytes(k, op, &p, false), high = add_bytes(k, op, &p, true);
   wk_accel_view bytes = side_by_side(k, low, high, &p);
   add_total(k, op, &bytes, &p, q);

@@ -7,8 +7,7 @@
 #include "targets/accel/compile/net.h"
 
 /* Adds the operators of a mean over all pixels of op->a, requantised by q from their sum; op: its
- * views `a` and `out` and its types. False, and nothing is added: it cannot be made so, or the
- * image is not too large to be in the scratchpad beside others. */
+ * views `a` and `out` and its types. False, and nothing is added: it cannot be made so. */
 bool wk_accel_add_mean_in_pieces(wk_accel_making *k, const wk_accel_op *op, const wk_requant *q);
 
 #endif

@@ -665,6 +665,7 @@ bool wk_accel_net_make(const wk_graph *g, wk_accel_net *net, wk_accel_refused *w
     fine = wk_accel_fit(&k);
   }
   if (fine) wk_accel_find_heads(net);
+  if (fine) wk_accel_find_channels(net);
   if (fine) add_constants(net);
   else *why = (wk_accel_refused){k.refused, k.reason ? k.reason : "no reason given"};
   return fine;

@@ -78,8 +78,8 @@ typedef struct {
   const wk_accel_piece *pieces;
   size_t n_pieces;
   bool leaves_lanes; /* lanes behind the last channel are not written: FILL comes first */
-  int64_t heads;     /* CONV: stacks of whoever reads it, each of which has as many of its pieces;
-                        0: not so */
+  int64_t piece_stacks; /* stacks that have as many of its pieces each: heads of who reads a CONV,
+                           blocks of channels; 0: none */
   bool is_helper;    /* of how a layer is computed here: others say what it takes at least */
   int64_t macs;      /* of the model */
 } wk_accel_op;
@@ -243,10 +243,16 @@ wk_accel_op wk_accel_some_pieces(const wk_accel_net *net, const wk_accel_op *op,
                                  size_t to);
 /* The operator becomes number `at`, those from there on come behind it. */
 void wk_accel_insert(wk_accel_net *net, size_t at, const wk_accel_op *op);
+/* Each piece of a CONV is a plane of a tensor that it alone writes, all of it. */
+bool wk_accel_goes_by_planes(const wk_accel_net *net, const wk_accel_op *op);
 /* Products whose results are the heads of others: they are computed head by head with these, as
  * late as they can be beside what the vector unit does. One that makes queries, keys and values
  * becomes three. */
 void wk_accel_find_heads(wk_accel_net *net);
+/* Piece i of DWC, MAP or POOL is a plane of its result and of its operands. */
+bool wk_accel_goes_by_blocks(const wk_accel_net *net, const wk_accel_op *op);
+/* Depthwise convolutions, pools, and what goes block by block with them. */
+void wk_accel_find_channels(wk_accel_net *net);
 /* A copy between two pictures of the same dims. */
 bool wk_accel_make_move(wk_accel_making *k, const wk_accel_operand *from,
                         const wk_accel_operand *to);

@@ -32,8 +32,9 @@ wk_accel_spot wk_accel_spot_of(const wk_accel_net *net, const wk_accel_view *x,
                                const wk_sched_place *p) {
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
   int64_t plane = t->rows * t->row, there = p->rows * p->pitch;
-  if (p->rows == t->rows && p->planes == t->planes && p->pitch == t->row)
-    return (wk_accel_spot){p->buffer, p->offset + x->offset, x->so, x->sb, x->sy, x->sx};
+  if (p->rows == t->rows && p->pitch == t->row)
+    return (wk_accel_spot){p->buffer, p->offset + x->offset - p->plane * plane + p->lead,
+                           x->so, x->sb, x->sy, x->sx};
   int64_t number = x->offset / plane, rest = x->offset % plane;
   wk_accel_spot s = {.buffer = p->buffer, .so = x->so / plane * there,
                      .sb = x->sb / plane * there, .sy = x->sy / t->row * p->pitch, .sx = x->sx};
@@ -90,7 +91,8 @@ wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op
   bool is_all = (operand == 0 && op->is_flat) || (operand == 1 && op->kind == WK_ACCEL_MM);
   wk_accel_planes_of(net, x, y.planes);
   if (wk_accel_stacks(net, op) > 1) y.stack = wk_accel_stack_planes(net, x);
-  if (op->heads && operand) y.stack = (y.planes[1] - y.planes[0]) / op->heads;
+  bool is_apart = op->piece_stacks && (operand || op->kind != WK_ACCEL_CONV);
+  if (is_apart) y.stack = (y.planes[1] - y.planes[0]) / op->piece_stacks;
   y.is_whole = is_all || !wk_accel_is_picture(t, x);
   y.rows = x->h, y.first = first_of(t, x), y.step = step_of(t, x);
   y.has_window = operand == 0 && !is_all && (op->kind == WK_ACCEL_CONV ||
