@@ -26,6 +26,7 @@ typedef struct {
   const wk_sched_net *net;
   wk_sched_steps *steps;
   const wk_sched_group *group; /* the one in hand */
+  int64_t chunk;               /* of the plan: bytes of constants in one go, about */
   int state[24]; /* the machine's own, from command to command: which slot is next, say; zeros at
                    first */
 } wk_sched_building;

@@ -111,12 +111,22 @@ bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op) {
 
 int64_t wk_accel_split_bytes(const wk_accel_net *net) { return net->machine->scratchpad / 8; }
 
+/* Bytes of a piece's constants that are loaded at once: of the plan's chunks a few, and so much that
+ * some have room beside the operand. */
+static int64_t part_bytes(const wk_sched_work *w) {
+  enum { CHUNKS = 4, PARTS = 4 };
+  const wk_sched_place *x = &w->in[0];
+  int64_t room = w->b->net->machine->scratchpad - x->planes * x->rows * x->pitch;
+  int64_t most = CHUNKS * w->b->chunk;
+  return room < PARTS * most ? wk_ceil_div(room, PARTS) : most;
+}
+
 static void emit_split(const wk_sched_work *w, const wk_accel_work *x, size_t piece) {
   const wk_accel_op *op = x->op;
   const wk_sched_op *own = &w->b->net->ops[w->op];
   int n = x->net->n;
   int64_t from = op->const_bytes * (int64_t)piece, block = op->ky * op->kx * n * n;
-  int64_t parts = wk_ceil_div(op->const_bytes, wk_accel_split_bytes(x->net));
+  int64_t parts = wk_ceil_div(op->const_bytes, part_bytes(w));
   if (parts < wk_ceil_div(op->kc, WK_MAX(CONV, kc)))
     parts = wk_ceil_div(op->kc, WK_MAX(CONV, kc));
   int64_t blocks = wk_ceil_div(op->kc, parts), chunks = wk_accel_chunks(x);
