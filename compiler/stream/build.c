@@ -53,14 +53,7 @@ static bool is_stored(const wk_sched_builder *b, int t) {
 
 static wk_sched_place new_place(wk_sched_builder *b, int t, int64_t row, int64_t rows,
                                 int64_t plane, int64_t planes) {
-  const wk_sched_tensor *x = wk_sched_tensor_of(b, t);
-  wk_sched_place p = {.row = row, .rows = rows, .plane = plane, .planes = planes,
-                      .pitch = x->row};
-  /* what one command computes is one cell */
-  bool is_small = rows * x->row <= machine(b)->most_result;
-  p.buffer = wk_sched_buffer_add(b->base.steps, planes * rows * p.pitch,
-                                 is_small ? rows * x->row : x->row);
-  return p;
+  return wk_sched_place_new(&b->base, t, row, rows, plane, planes);
 }
 
 static wk_sched_place load(wk_sched_builder *b, int t, uint32_t layer, int64_t r0, int64_t r1,
@@ -328,6 +321,13 @@ static bool is_last_writer(const wk_sched_builder *b, int index) {
   return true;
 }
 
+/* What its operand 0 is has to be loaded, and it does so itself. */
+static bool goes_in_parts(const wk_sched_builder *b, int index) {
+  const wk_sched_group *g = b->base.group;
+  return g->in_parts && g->first == g->last && wk_sched_op_of(b, index)->takes_parts &&
+         !is_resident(b, wk_sched_op_of(b, index)->in[0].tensor, index);
+}
+
 /* Where its operands are, but for what it rides on, and where its result goes, as far as that is a
  * whole strip. */
 static wk_sched_work begin_work(wk_sched_builder *b, int index, int on, bool is_ridden) {
@@ -339,10 +339,12 @@ static wk_sched_work begin_work(wk_sched_builder *b, int index, int on, bool is_
   wk_sched_pieces_of(op, w.stacks, pieces);
   w.piece = pieces[0], w.end = pieces[1];
   wk_sched_steps_compute(b->base.steps, -1, NULL);
-  for (int k = 0; k < WK_SCHED_OPERANDS; k++)
-    w.in[k] = on >= 0 && op->in[k].tensor == on ? (wk_sched_place){.buffer = -1}
-                                                : operand_place(b, &op->in[k], index);
-  if ((op->by_pieces || on >= 0) && is_chunked(b, op, is_ridden)) return w;
+  for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
+    bool is_away = (on >= 0 && op->in[k].tensor == on) || (!k && goes_in_parts(b, index));
+    w.in[k] = is_away ? (wk_sched_place){.buffer = -1} : operand_place(b, &op->in[k], index);
+  }
+  if ((op->by_pieces || on >= 0) && is_chunked(b, op, is_ridden) && !goes_in_parts(b, index))
+    return w;
   w.out = result_place(b, index, &w.in[0]);
   wk_sched_steps_compute(b->base.steps, op->out.tensor, &w.out);
   if (machine(b)->prepare) machine(b)->prepare(&w);
@@ -364,7 +366,8 @@ int wk_sched_compute(wk_sched_builder *b, int index, int end) {
     rider = begin_work(b, index + 1, op->out.tensor, false);
     if (wk_sched_op_of(b, index + 1)->const_bytes) rider.consts = consts_of(b, index + 1, 0, 1);
   }
-  if (op->by_pieces) compute_by_pieces(b, &w, is_ridden ? &rider : NULL);
+  if (goes_in_parts(b, index)) machine(b)->compute(&w);
+  else if (op->by_pieces) compute_by_pieces(b, &w, is_ridden ? &rider : NULL);
   else compute_at_once(b, &w);
   end_work(b, &w);
   if (is_ridden) end_work(b, &rider);

@@ -27,6 +27,18 @@ static void add_transfer(wk_sched_building *b, const wk_sched_transfer *x) {
   *(x->stores ? &b->steps->stored : &b->steps->loaded) += s->bytes;
 }
 
+wk_sched_place wk_sched_place_new(wk_sched_building *b, int t, int64_t row, int64_t rows,
+                                  int64_t plane, int64_t planes) {
+  const wk_sched_tensor *x = &b->net->tensors[t];
+  wk_sched_place p = {.row = row, .rows = rows, .plane = plane, .planes = planes,
+                      .pitch = x->row};
+  /* what one command computes is one cell */
+  bool is_small = rows * x->row <= b->net->machine->most_result;
+  p.buffer = wk_sched_buffer_add(b->steps, planes * rows * p.pitch,
+                                 is_small ? rows * x->row : x->row);
+  return p;
+}
+
 /* A row that is longer than a transfer, of each plane, in pieces. */
 static void move_long_row(wk_sched_building *b, wk_sched_transfer *move, const wk_sched_place *p,
                           int64_t r0, int64_t p0, int64_t p1) {
@@ -79,6 +91,22 @@ void wk_sched_move_rows(wk_sched_building *b, bool stores, uint32_t layer, int t
       move.chunk = n * run, move.chunks = 1;
     add_transfer(b, &move);
   }
+}
+
+int wk_sched_load_each(wk_sched_building *b, const wk_sched_op *op, int64_t from, int64_t bytes,
+                       int64_t n) {
+  const wk_sched_machine *m = b->net->machine;
+  int buffer = wk_sched_buffer_add(b->steps, bytes * n, 0);
+  int64_t most = m->most_consts / bytes < m->most_runs ? m->most_consts / bytes : m->most_runs;
+  for (int64_t i = 0, runs; i < n; i += runs) {
+    runs = n - i < most ? n - i : most;
+    add_transfer(b, &(wk_sched_transfer){.queue = m->const_queue, .layer = op->layer,
+                                         .tensor = op->consts, .dram = from + i * op->const_bytes,
+                                         .n0 = bytes, .n1 = runs, .s1 = op->const_bytes,
+                                         .buffer = buffer, .at = i * bytes, .chunk = runs * bytes,
+                                         .chunks = 1});
+  }
+  return buffer;
 }
 
 int wk_sched_load_consts(wk_sched_building *b, const wk_sched_op *op, int64_t from,

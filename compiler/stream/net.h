@@ -58,6 +58,8 @@ typedef struct {
   bool replaces;       /* each number of the result may lie where that of operand 0 does, which lies
                           in as many planes and rows, as long ones */
   bool loads_itself;   /* pieces are computed by what loads their constants in parts */
+  bool takes_parts;    /* or all of them at once, by what loads operand 0 in parts, some planes
+                          after the others, with the constants of these */
   int64_t plane;       /* >= 0: piece i computes plane plane + i of the result, whole, of the first
                           stack; -1: not so */
   int64_t stacks;      /* computations of the same kind, of a batch or of heads, none of which needs

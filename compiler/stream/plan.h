@@ -22,6 +22,7 @@ typedef struct {
                    many */
   bool staggers; /* its stages overlap: each of a strip comes behind the one before of the next
                     strip, so that no engine waits for what another one computes meanwhile */
+  bool in_parts; /* it is one operator, which takes_parts, and does */
   bool is_brief; /* its rounds are so short that none of them stands for others (limit) */
 } wk_sched_group;
 
@@ -52,7 +53,8 @@ bool wk_sched_planes_in(const wk_sched_net *net, int first, int last, int tensor
 /* The same operators, computed in the same way; where they stand may differ (alone, follows). */
 static inline bool wk_sched_is_same_way(const wk_sched_group *a, const wk_sched_group *b) {
   return a->first == b->first && a->last == b->last && a->strips == b->strips &&
-         a->rounds == b->rounds && a->keeps == b->keeps && a->staggers == b->staggers;
+         a->rounds == b->rounds && a->keeps == b->keeps && a->staggers == b->staggers &&
+         a->in_parts == b->in_parts;
 }
 /* Steps of groups [g0, g1), added to empty ones. Tensors that come from before or go on after them
  * are in memory unless they are resident. */

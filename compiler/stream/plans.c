@@ -51,7 +51,7 @@ void wk_sched_put_op(wk_str *b, const wk_sched_op *op) {
   put_view(b, &op->out);
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) put_view(b, &op->in[k]);
   WK_SCHED_PUT(b, (int64_t)op->pieces, op->consts >= 0, op->const_bytes, op->one_const,
-               op->by_pieces, op->rides, op->replaces, op->loads_itself, op->plane,
+               op->by_pieces, op->rides, op->replaces, op->loads_itself, op->takes_parts, op->plane,
                wk_sched_stacks(op), op->shares_pieces, op->queue);
 }
 

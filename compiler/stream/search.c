@@ -216,6 +216,18 @@ static double try_group(const searching *x, wk_sched_group *g, bool *fits, way b
   return v.cost;
 }
 
+/* The one operator takes its operand in parts, in as many strips as its result has room for. */
+static void try_parts(const searching *x, int op, bool *fits, way best[GUESSES]) {
+  int most = x->net->ops[op].takes_parts ? wk_sched_most_strips(x, op, op) : 0;
+  double least = INFINITY;
+  for (int s = 1; s <= most; s *= 2) {
+    wk_sched_group g = {.first = op, .last = op, .strips = s, .rounds = 1, .in_parts = true};
+    double cost = try_group(x, &g, fits, best);
+    if (cost >= least && least < (double)INFINITY) break;
+    least = cost;
+  }
+}
+
 static void try_strips(const searching *x, int first, int last, int rounds, bool *fits,
                        way best[GUESSES]) {
   int most = wk_sched_most_strips(x, first, last), worse = 0, next, strips = 0;
@@ -272,6 +284,7 @@ static bool best_group(const searching *x, int first, int last, way best[GUESSES
   if (leaves_out && most > 1) try_strips(x, first, last, 1, &fits, best);
   if (leaves_out && fits) return true;
   try_strips(x, first, last, most, &fits, best);
+  if (first == last) try_parts(x, first, &fits, best);
   for (int r = most; r > 1 && fits && !is_first && may_pay(x, first, last, r, best[0].cost);)
     try_strips(x, first, last, r /= 2, &fits, best);
   return fits;

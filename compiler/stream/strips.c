@@ -396,7 +396,8 @@ size_t wk_sched_together(const wk_sched_plan *p, size_t g) {
 bool wk_sched_build_within(const wk_sched_net *net, const wk_sched_plan *p,
                            const wk_sched_use *uses, size_t g0, size_t g1, int64_t scratchpad,
                            wk_sched_steps *out) {
-  wk_sched_builder b = {.base = {.net = net, .steps = out, .chunk = p->chunk}, .plan = p, .uses = uses,
+  wk_sched_builder b = {.base = {.net = net, .steps = out, .chunk = p->chunk},
+                        .plan = p, .uses = uses,
                         .arena = wk_arena_new(), .scratchpad = scratchpad,
                         .is_alone = g1 == g0 + 1};
   b.consts = wk_arena_alloc(b.arena, net->n_ops * sizeof *b.consts);

@@ -56,7 +56,7 @@ static int64_t most_columns(const wk_accel_op *op) {
 }
 
 static chunking chunking_of(const wk_accel_work *w) {
-  int64_t most = half_entries(w), width = w->op->out.w, h = w->y1 - w->y0;
+  int64_t most = half_entries(w) / (w->sums ? w->sums : 1), width = w->op->out.w, h = w->y1 - w->y0;
   chunking k = {.across = wk_ceil_div(width, WK_LEAST(most, most_columns(w->op)))};
   k.columns = wk_ceil_div(width, k.across);
   k.rows = WK_LEAST(h, WK_LEAST(most / k.columns, most_rows(w->op)));
@@ -80,6 +80,17 @@ static chunk chunk_of(const wk_accel_work *w, int64_t i) {
   c.ny = w->y1 - c.y < k.rows ? w->y1 - c.y : k.rows;
   c.nx = w->op->out.w - c.x < k.columns ? w->op->out.w - c.x : k.columns;
   return c;
+}
+
+void wk_accel_chunk_rows(const wk_accel_work *w, int64_t i, int64_t rows[2]) {
+  chunk c = chunk_of(w, i);
+  rows[0] = c.y, rows[1] = c.y + c.ny;
+}
+
+/* The first entry of a piece's sums. */
+static int64_t first_entry(const wk_accel_work *w, size_t piece) {
+  int64_t beside = w->sums ? half_entries(w) / w->sums * (int64_t)piece : 0;
+  return *w->half * half_entries(w) + beside;
 }
 
 /* The window of a chunk: where tap (0, 0) of its first pixel lies, padding before it, and how much
@@ -200,7 +211,7 @@ static void emit_conv(const wk_accel_work *w, const chunk *ch, size_t piece,
   PUT(&c, CONV, k_tail, is_last ? op->k_tail : n);
   PUT(&c, CONV, zero, op->a_zero);
   PUT(&c, CONV, u8, op->a_u8);
-  PUT(&c, CONV, acc, *w->half * half_entries(w));
+  PUT(&c, CONV, acc, first_entry(w, piece));
   PUT(&c, CONV, accumulate, k->k0 > 0);
   PUT(&c, CONV, drain, is_last);
   PUT(&c, CONV, residual, is_last && op->b.tensor >= 0);
@@ -209,7 +220,7 @@ static void emit_conv(const wk_accel_work *w, const chunk *ch, size_t piece,
   int64_t tiles = blocks * op->ky * (op->is_packed ? 1 : op->kx);
   wk_sched_step *s = wk_accel_add_command(w->steps, &c);
   s->slot = *w->half;
-  s->ends_slot = is_last;
+  s->ends_slot = is_last && !k->goes_on;
   wk_sched_access in = window_access(w, &x, ch, &a, first, WK_CONV_in, blocks);
   wk_sched_touch(s, &in);
   wk_sched_touch(s, &(wk_sched_access){
@@ -319,7 +330,7 @@ void wk_accel_emit_sums(const wk_accel_work *w, size_t piece, const wk_accel_con
     else if (w->op->kind == WK_ACCEL_DWC) emit_depthwise(w, &c, piece, k);
     else emit_product(w, &c, piece, k);
   }
-  bool is_done = w->op->kind != WK_ACCEL_CONV || k->k1 == w->op->kc;
+  bool is_done = w->op->kind != WK_ACCEL_CONV || (k->k1 == w->op->kc && !k->goes_on);
   *w->half = is_done ? (half + (int)(chunk1 - chunk0)) % 2 : half;
 }
 

@@ -12,6 +12,7 @@ typedef struct {
   const wk_accel_op *op;
   int64_t y0, y1;
   wk_sched_place out, a, b;
+  int64_t sums; /* pieces whose sums stand in half of the accumulators side by side; 0: one's */
   int *half; /* of the accumulators, that the next sums go to */
   int *tables; /* which the next one is; behind it of each the buffer that it came from, plus 1 */
 } wk_accel_work;
@@ -21,6 +22,7 @@ typedef struct {
   int weights, record; /* buffers */
   int64_t weights_at, record_at;
   int64_t k0, k1;
+  bool goes_on; /* other pieces' sums stand beside, and are drained later */
 } wk_accel_consts;
 
 static inline const wk_isa_command *wk_accel_step_command(const wk_sched_steps *s, size_t i) {
@@ -34,6 +36,8 @@ wk_sched_step *wk_accel_add_command(wk_sched_steps *s, const wk_isa_command *c);
 void wk_accel_emit_sums(const wk_accel_work *w, size_t piece, const wk_accel_consts *c,
                         int64_t chunk0, int64_t chunk1);
 int64_t wk_accel_chunks(const wk_accel_work *w);
+/* Rows of the result that a chunk of one stack has. */
+void wk_accel_chunk_rows(const wk_accel_work *w, int64_t chunk, int64_t rows[2]);
 /* What the vector unit does: pieces [piece, end) of MAP and POOL, all of ROW. */
 void wk_accel_emit_vector(const wk_accel_work *w, size_t piece, size_t end,
                           const wk_accel_consts *c);

@@ -111,13 +111,15 @@ bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op) {
 
 int64_t wk_accel_split_bytes(const wk_accel_net *net) { return net->machine->scratchpad / 8; }
 
-/* Bytes of a piece's constants that are loaded at once: of the plan's chunks a few, and so much that
+enum { PART_CHUNKS = 4 }; /* the plan's, in what is loaded in parts */
+
+/* Bytes of a piece's constants that are loaded at once: as many chunks, and so much that
  * some have room beside the operand. */
 static int64_t part_bytes(const wk_sched_work *w) {
-  enum { CHUNKS = 4, PARTS = 4 };
+  enum { PARTS = 4 };
   const wk_sched_place *x = &w->in[0];
   int64_t room = w->b->net->machine->scratchpad - x->planes * x->rows * x->pitch;
-  int64_t most = CHUNKS * w->b->chunk;
+  int64_t most = PART_CHUNKS * w->b->chunk;
   return room < PARTS * most ? wk_ceil_div(room, PARTS) : most;
 }
 
@@ -141,8 +143,66 @@ static void emit_split(const wk_sched_work *w, const wk_accel_work *x, size_t pi
     }
 }
 
-static void emit_sums(const wk_sched_work *w, const wk_accel_work *x) {
+/* Each block of the sum is some planes of operand 0, whose rows have sums for all pieces in half of
+ * the accumulators. */
+static bool takes_parts(const wk_accel_net *net, const wk_accel_op *op) {
+  const wk_accel_tensor *t = &net->tensors.data[op->a.tensor];
+  int64_t planes[2];
+  if (op->kind != WK_ACCEL_CONV || op->is_packed || op->is_flat || op->piece_stacks ||
+      op->one_const || op->out.o != 1 || op->kc < 2 || !wk_accel_is_picture(t, &op->a))
+    return false;
+  wk_accel_planes_of(net, &op->a, planes);
+  return planes[1] - planes[0] == op->kc && !op->a.first &&
+         op->out.w * (int64_t)op->n_pieces <= wk_machine_entries(net->machine) / 2;
+}
+
+/* Rows of a chunk: all pieces' sums of blocks [k0, k1), whose planes and constants come now. */
+static void emit_part(const wk_sched_work *w, wk_accel_work *x, int64_t chunk, int record,
+                      int64_t k0, int64_t k1) {
   const wk_accel_op *op = x->op;
+  const wk_sched_op *own = &w->b->net->ops[w->op];
+  const wk_sched_view *a = &own->in[0];
+  int64_t block = op->ky * op->kx * x->net->n * x->net->n, rows[2], bytes = (k1 - k0) * block;
+  wk_accel_chunk_rows(x, chunk, rows);
+  wk_sched_needed_rows(&w->b->net->tensors[a->tensor], a, rows[0], rows[1], rows);
+  x->a = wk_sched_place_new(w->b, a->tensor, rows[0], rows[1] - rows[0], a->planes[0] + k0,
+                            k1 - k0);
+  wk_sched_move_rows(w->b, false, op->layer, a->tensor, &x->a, rows[0], rows[1], x->a.plane,
+                     x->a.plane + x->a.planes);
+  int weights = wk_sched_load_each(w->b, own, op->record_bytes + k0 * block, bytes,
+                                   (int64_t)op->n_pieces);
+  for (size_t i = 0; i < op->n_pieces; i++)
+    wk_accel_emit_sums(x, i, &(wk_accel_consts){.weights = weights, .record = record,
+                                                .weights_at = (int64_t)i * bytes,
+                                                .record_at = (int64_t)i * op->record_bytes,
+                                                .k0 = k0, .k1 = k1,
+                                                .goes_on = i + 1 < op->n_pieces},
+                       chunk, chunk + 1);
+}
+
+static void emit_parts(const wk_sched_work *w, wk_accel_work *x) {
+  const wk_accel_op *op = x->op;
+  const wk_sched_op *own = &w->b->net->ops[w->op];
+  const wk_accel_tensor *t = &x->net->tensors.data[op->a.tensor];
+  x->sums = (int64_t)op->n_pieces;
+  int record = wk_sched_load_each(w->b, own, 0, op->record_bytes, x->sums);
+  int64_t chunks = wk_accel_chunks(x), rows = wk_ceil_div(w->y1 - w->y0, chunks) * op->sy + op->ky;
+  int64_t block = x->sums * op->ky * op->kx * x->net->n * x->net->n + rows * t->row;
+  int64_t blocks = PART_CHUNKS * w->b->chunk / block;
+  if (blocks > WK_MAX(CONV, kc)) blocks = WK_MAX(CONV, kc);
+  if (blocks < 1) blocks = 1;
+  blocks = wk_ceil_div(op->kc, wk_ceil_div(op->kc, blocks));
+  for (int64_t c = 0; c < chunks; c++)
+    for (int64_t k = 0; k < op->kc; k += blocks)
+      emit_part(w, x, c, record, k, k + blocks < op->kc ? k + blocks : op->kc);
+}
+
+static void emit_sums(const wk_sched_work *w, wk_accel_work *x) {
+  const wk_accel_op *op = x->op;
+  if (w->in[0].buffer < 0) {
+    emit_parts(w, x);
+    return;
+  }
   for (size_t k = w->piece; k < w->end; k++) {
     if (w->consts < 0) {
       emit_split(w, x, k);
@@ -315,7 +375,8 @@ static wk_sched_op op_of(const wk_accel_net *net, const wk_accel_op *op) {
                    .consts = op->const_tensor, .const_bytes = op->const_bytes,
                    .one_const = op->one_const, .by_pieces = wk_accel_is_sum(op),
                    .rides = goes_by_blocks(net, op), .replaces = may_replace(net, op),
-                   .loads_itself = wk_accel_is_split(net, op), .plane = plane_of(net, op),
+                   .loads_itself = wk_accel_is_split(net, op),
+                   .takes_parts = takes_parts(net, op), .plane = plane_of(net, op),
                    .stacks = op->piece_stacks ? op->piece_stacks : wk_accel_stacks(net, op),
                    .shares_pieces = op->piece_stacks > 0};
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) y.in[k] = wk_accel_sched_view(net, op, k);
