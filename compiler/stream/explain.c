@@ -68,9 +68,9 @@ static void print_candidate(const explaining *e, const wk_sched_candidate *c) {
   const wk_sched_group *g = &c->group;
   int64_t busy = 0;
   char strips[32];
-  if (g->rounds > 1)
-    snprintf(strips, sizeof strips, "%dx%d%s", g->strips, g->rounds, g->staggers ? "s" : "");
-  else snprintf(strips, sizeof strips, "%d%s", g->strips, g->staggers ? "s" : "");
+  const char *how = g->staggers ? "s" : g->in_parts ? "p" : "";
+  if (g->rounds > 1) snprintf(strips, sizeof strips, "%dx%d%s", g->strips, g->rounds, how);
+  else snprintf(strips, sizeof strips, "%d%s", g->strips, how);
   bool once = g->strips == 1 && g->rounds == 1;
   wk_str_printf(e->out, "%c %4d %4d %6s  %-9s", is_chosen(e, g) ? '*' : ' ', g->first, g->last,
                 strips, once ? "once" : g->keeps ? "kept" : "per strip");
@@ -149,8 +149,8 @@ static void print(const explaining *e) {
   wk_str_printf(e->out, "operators around %s:\n", e->x->layer);
   print_operators(e);
   wk_str_add(e->out, "groups with it, those of other operators than the chosen one at their best "
-                     "(*: chosen; 2x8: in 8 rounds; s: stages side by side; total: what the part "
-                     "costs with it, the least wins):\n");
+                     "(*: chosen; 2x8: in 8 rounds; s: stages side by side; p: the operand "
+                     "comes in parts; total: what the part costs with it, the least wins):\n");
   print_candidates(e);
   print_single(e->x, e->out);
 }

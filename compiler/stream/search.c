@@ -505,6 +505,7 @@ static int by_last(const void *a, const void *b) {
   if (x->group.last != y->group.last) return x->group.last < y->group.last ? -1 : 1;
   if (x->group.first != y->group.first) return x->group.first > y->group.first ? -1 : 1;
   if (x->group.staggers != y->group.staggers) return x->group.staggers ? 1 : -1;
+  if (x->group.in_parts != y->group.in_parts) return x->group.in_parts ? 1 : -1;
   if (x->group.rounds != y->group.rounds) return x->group.rounds < y->group.rounds ? -1 : 1;
   return (x->group.strips > y->group.strips) - (x->group.strips < y->group.strips);
 }
