@@ -544,7 +544,7 @@ typedef struct {
 } other_search;
 static const other_search others[] = {
     {2, 1, 0, false}, {1, 0, 0, true}, {1, 0, WK_SCHED_STAGGER, false},
-    {1, 0, WK_SCHED_FUSION, false}, {1, 0, WK_SCHED_FUSION, true}};
+    {1, 0, WK_SCHED_STACKS, false}, {1, 0, WK_SCHED_FUSION, false}, {1, 0, WK_SCHED_FUSION, true}};
 
 /* It may be the faster one once it is improved. */
 static bool is_near(const searching *x, const searching *than) {
@@ -603,6 +603,12 @@ static bool is_staggered(const wk_sched_plan *p) {
   return false;
 }
 
+static bool has_rounds(const wk_sched_plan *p) {
+  for (size_t g = 0; g < p->groups.n; g++)
+    if (p->groups.data[g].rounds > 1) return true;
+  return false;
+}
+
 static void search_others(searching *x) {
   for (size_t i = 0; i < WK_COUNTOF(others); i++) {
     const other_search *y = &others[i];
@@ -610,6 +616,8 @@ static void search_others(searching *x) {
     if (y->is_first)
       is_new = is_new && wk_sched_tries_stacks(x) && wk_sched_has_whole_stacks(x->net);
     if (y->without & WK_SCHED_STAGGER) is_new = is_new && is_staggered(&x->plan);
+    if (y->without & WK_SCHED_STACKS)
+      is_new = is_new && has_rounds(&x->plan) && !wk_sched_has_whole_stacks(x->net);
     if (x->o->effort >= y->from && is_new) search_other(x, y);
   }
 }

@@ -52,8 +52,10 @@ static wk_sched_candidate candidates[] = {
     {{2, 3, 3, false, false, 1, false, false, false, false}, true, 70, 48, {10, 60}, 61, 61, 72.5},
     {{2, 3, 3, true, false, 1, false, false, false, false}, true, 65, 40, {10, 60}, 59, 60, 66},
     {{1, 3, 1, false, false, 1, false, false, false, false}, true, 20, 2, {1, 0}, 0, 1, 21},
-    {{4, 4, 1, false, false, 1, false, false, false, false}, true, 150, 5000, {30, 0}, 190, 190, 205},
-    {{2, 4, 1, false, false, 1, false, false, false, false}, true, 300, 5048, {30, 60}, 290, 290, 280},
+    {{4, 4, 1, false, false, 1, false, false, false, false},
+     true, 150, 5000, {30, 0}, 190, 190, 205},
+    {{2, 4, 1, false, false, 1, false, false, false, false},
+     true, 300, 5048, {30, 60}, 290, 290, 280},
     {{5, 5, 1, false, false, 1, false, false, false, false}, true, 10, 4, {0, 9}, 2, 9, 12},
     /* behind the list: of no interest */
     {{0, 5, 1, false, false, 1, false, false, false, false}, true, 1, 1, {1, 0}, 0, 1, 1},
@@ -108,8 +110,8 @@ static void explain(const part *p, wk_sched_explain *x, char *text, size_t size)
 
 #define HEAD                                                                                       \
   "groups with it, those of other operators than the chosen one at their best (*: chosen; 2x8: "   \
-  "in 8 rounds; s: stages side by side; p: the operand comes in parts; total: what the part costs " \
-  "with it, the least wins):\n"                                                                    \
+  "in 8 rounds; s: stages side by side; p: the operand comes in parts; total: what the part "      \
+  "costs with it, the least wins):\n"                                                             \
   "  from   to strips  constants     cycles      bytes      array     vector     memory  limit   " \
   "     idle         cost        total\n"
 
