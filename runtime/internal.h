@@ -9,6 +9,7 @@
 
 #include "crc32c.h"
 #include "device.h"
+#include "pool.h"
 #include "wick.h"
 
 #define WICK_COUNTOF(a) (sizeof(a) / sizeof((a)[0]))
@@ -22,8 +23,6 @@ static inline size_t wick_align_up(size_t n, size_t align) {
 /* The machine that this runtime was built for, WICK_MACHINE_…; 0: another one. */
 uint32_t wick_machine_host(void);
 const char *wick_machine_name(uint32_t machine);
-/* Processors that this process may use, 1 .. WICK_MAX_THREADS. */
-uint32_t wick_processors(void);
 /* Bytes of memory that the machine has; UINT64_MAX: it does not say. */
 uint64_t wick_machine_memory(void);
 /* Checks a list of names with one blank between two, and asks the system for what needs asking

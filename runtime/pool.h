@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pool: a fixed set of threads that share out one parallel loop at a time. Private to runtime. */
+ * pool: a fixed set of threads that share out one parallel loop at a time. For the runtime and the
+ * compiler. */
 #ifndef WICK_POOL_H
 #define WICK_POOL_H
 
 #include "wick.h"
+
+/* Processors that this process may use, 1 .. WICK_MAX_THREADS. */
+uint32_t wick_processors(void);
 
 typedef struct wick_pool wick_pool;
 

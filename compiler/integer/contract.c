@@ -117,14 +117,22 @@ static bool centre_weights(wk_rewrite *r, contraction *c) {
   return c->weights != WK_NONE;
 }
 
+/* Most are bytes, and there are many. */
+static int64_t weight_at(const wk_value *v, int64_t i) {
+  return v->type.dtype == WK_I8 ? ((const int8_t *)v->data)[i]
+                                : wk_load_i64(v->data, v->type.dtype, i);
+}
+
 /* Sum of the weights of each output channel; not for transposed convolutions. */
 static int64_t *weight_sums(wk_rewrite *r, const contraction *c) {
   const wk_value *v = wk_val(r->g, c->weights);
   int axis = weight_axis(c, &v->type);
   int64_t n = wk_type_count(&v->type), inner = 1, *sum = ints(r, c->channels);
   for (int k = axis + 1; k < v->type.rank; k++) inner *= v->type.dims[k];
-  for (int64_t i = 0; i < n; i++)
-    sum[i / inner % c->channels] += wk_load_i64(v->data, v->type.dtype, i);
+  for (int64_t i = 0, channel = 0; i < n; i += inner, channel++) {
+    if (channel == c->channels) channel = 0;
+    for (int64_t k = i; k < i + inner; k++) sum[channel] += weight_at(v, k);
+  }
   return sum;
 }
 

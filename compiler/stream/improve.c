@@ -2,10 +2,13 @@
  * Local search: one thing of the plan is changed after the other, and stays so where the whole, as
  * the schedule model has it, gets faster. A fixed seed, so that the same network gives the same
  * plan. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/stream/search.h"
+#include "compiler/stream/crew.h"
+
+typedef wk_sched_verdict verdict;
 
 typedef struct {
   wk_sched_searching *x;
@@ -245,31 +248,26 @@ static void note_residents(changed *c, const wk_sched_searching *x, const wk_sch
 }
 
 /* What differs of the plan, and so many groups around it. */
-static wk_sched_verdict judge_near(const wk_sched_searching *x, const wk_sched_plan *p, changed c,
-                                   size_t around) {
+static wk_sched_run near(const wk_sched_plan *p, changed c, size_t around) {
   size_t from = c.first, to = p->groups.n - c.last;
   wk_sched_widen(p, around, &from, &to);
-  return wk_sched_judge(x, p, from, to);
+  return (wk_sched_run){p, from, to};
+}
+
+static verdict judge_near(const wk_sched_searching *x, const wk_sched_plan *p, changed c,
+                                   size_t around) {
+  wk_sched_run r = near(p, c, around);
+  return wk_sched_judge(x, p, r.from, r.to);
+}
+
+static void judge_near_ahead(const wk_sched_searching *x, const wk_sched_plan *a,
+                             const wk_sched_plan *b, changed c, size_t around) {
+  const wk_sched_run runs[] = {near(a, c, around), near(b, c, around)};
+  wk_sched_judge_ahead(x, runs, WK_COUNTOF(runs));
 }
 
 static bool is_global(const wk_sched_plan *a, const wk_sched_plan *b) {
   return a->chunk != b->chunk || a->lasting != b->lasting;
-}
-
-/* What differs, by itself, hardly makes it slower; more around it shows that it gets faster. */
-static bool is_promising(improving *y, const wk_sched_plan *best) {
-  const wk_sched_plan *now = &y->x->plan;
-  changed c = {0};
-  if (is_global(best, now)) return true;
-  note_groups(&c, best, now);
-  note_residents(&c, y->x, best, now);
-  if (c.first == now->groups.n) return false;
-  wk_sched_verdict a = judge_near(y->x, best, c, 1), b = judge_near(y->x, now, c, 1);
-  y->judged += a.steps + b.steps;
-  if (!b.fits || (a.fits && b.cycles >= a.cycles + a.cycles / 128)) return false;
-  a = judge_near(y->x, best, c, 5), b = judge_near(y->x, now, c, 5);
-  y->judged += a.steps + b.steps;
-  return wk_sched_is_better(&b, &a);
 }
 
 /* All operators in one group would have stages. */
@@ -279,38 +277,158 @@ static bool has_stages(const wk_sched_searching *x) {
          wk_sched_stages(x->net, &all) > 1;
 }
 
-/* Changes the plan, and back again unless that has made it faster than the best one. In a long plan
- * what is around the change tells. */
-static bool try_change(improving *y, wk_sched_plan *best) {
-  wk_sched_searching *x = y->x;
-  bool is_tried = make_move(y), is_better = false;
-  if (is_tried) {
-    mend_rounds(x);
-    mend_residents(x);
-    is_better = is_promising(y, best);
-  }
-  if (is_better && (is_global(best, &x->plan) || !wk_sched_is_long(&x->plan))) {
-    wk_sched_verdict v = wk_sched_judge_whole(x, &x->plan), b = wk_sched_judge_whole(x, best);
-    is_better = wk_sched_is_better(&v, &b);
-  }
-  if (is_better) copy_plan(x->net, &x->plan, best);
-  else copy_plan(x->net, best, &x->plan);
-  return is_better;
-}
+/* ---- changes --------------------------------------------------------------------------------- */
 
 /* A plan, and what all of it takes. */
 typedef struct {
   wk_sched_plan plan;
-  wk_sched_verdict verdict;
+  verdict verdict;
 } proven_plan;
 
-/* What is around changes stood for the whole, and some rounds for all: where these are not faster
- * than the plan that is proven, it is that one again. */
-static void prove(wk_sched_searching *x, proven_plan *p) {
-  wk_sched_verdict v = wk_sched_judge_goal(x);
-  bool is_better = v.fits && (!p->verdict.fits || v.cycles <= p->verdict.cycles);
+/* What is around changes stood for the whole, and some rounds for all: the whole is not slower than
+ * the plan that is proven. */
+static bool is_proven(const wk_sched_searching *x, const proven_plan *p, verdict *v) {
+  *v = wk_sched_judge_goal(x);
+  return v->fits && (!p->verdict.fits || v->cycles <= p->verdict.cycles);
+}
+
+/* A change of the best plan. y: of its own, with what is drawn behind it, and steps judged for it
+ * alone. */
+typedef struct {
+  improving y;
+  wk_sched_searching x; /* y.x: its plan is the changed one */
+  bool is_one;          /* there was something to change */
+  atomic_int state;     /* of change_states */
+} change;
+enum change_states { OPEN, NO_FASTER, FASTER };
+
+/* Changes of the same plan, drawn one after the other. Most are no faster, so that each is likely
+ * to be the next one. */
+typedef struct {
+  const wk_sched_searching *x; /* its plan is the best one */
+  const proven_plan *unproven; /* what it is to be faster than; NULL: it is known to be */
+  atomic_bool is_refuted;      /* it is known not to be */
+  change *list;
+  size_t n;
+  int64_t steps; /* that may be judged for them */
+} changes;
+
+/* One of those before is faster, or they take all steps, or what they change is none, as far as is
+ * known. */
+static bool is_in_vain(const changes *c, size_t i) {
+  int64_t judged = 0;
+  if (atomic_load(&c->is_refuted)) return true;
+  for (size_t k = 0; k < i; k++) {
+    int state = atomic_load(&c->list[k].state);
+    if (state == FASTER) return true;
+    if (state == NO_FASTER) judged += c->list[k].y.judged;
+  }
+  return judged >= c->steps;
+}
+
+/* What differs, by itself, hardly makes it slower; more around it shows that it gets faster. */
+static bool is_promising(const changes *all, size_t i) {
+  improving *y = &all->list[i].y;
+  const wk_sched_plan *best = &all->x->plan, *now = &y->x->plan;
+  changed c = {0};
+  if (is_global(best, now)) return true;
+  note_groups(&c, best, now);
+  note_residents(&c, y->x, best, now);
+  if (c.first == now->groups.n) return false;
+  judge_near_ahead(y->x, best, now, c, 1);
+  verdict a = judge_near(y->x, best, c, 1), b = judge_near(y->x, now, c, 1);
+  y->judged += a.steps + b.steps;
+  if (!b.fits || (a.fits && b.cycles >= a.cycles + a.cycles / 128)) return false;
+  if (is_in_vain(all, i)) return false;
+  judge_near_ahead(y->x, best, now, c, 5);
+  a = judge_near(y->x, best, c, 5), b = judge_near(y->x, now, c, 5);
+  y->judged += a.steps + b.steps;
+  return wk_sched_is_better(&b, &a);
+}
+
+/* A changed plan is faster than the best one. In a long plan what is around the change tells. */
+static bool is_faster(const changes *c, size_t i) {
+  wk_sched_searching *x = &c->list[i].x;
+  const wk_sched_plan *best = &c->x->plan;
+  mend_rounds(x);
+  mend_residents(x);
+  if (!is_promising(c, i)) return false;
+  if (!is_global(best, &x->plan) && wk_sched_is_long(&x->plan)) return true;
+  verdict v = wk_sched_judge_whole(x, &x->plan), b = wk_sched_judge_whole(x, best);
+  return wk_sched_is_better(&v, &b);
+}
+
+static void judge_change(changes *c, size_t i, wk_sched_steps *steps) {
+  change *z = &c->list[i];
+  if (is_in_vain(c, i)) return;
+  z->x.steps = steps;
+  bool is_better = z->is_one && is_faster(c, i);
+  atomic_store(&z->state, is_better ? FASTER : NO_FASTER);
+}
+
+/* The proof comes first, then the changes. */
+static void judge_one(void *ctx, size_t i, wk_sched_steps *steps) {
+  changes *c = ctx;
+  wk_sched_searching x = *c->x;
+  x.steps = steps;
+  if (i) judge_change(c, i - 1, steps);
+  else if (c->unproven) atomic_store(&c->is_refuted, !is_proven(&x, c->unproven, &(verdict){0}));
+}
+
+/* As if there were none before it. */
+static void draw(improving *y, change *z) {
+  wk_sched_plan plan = z->x.plan;
+  z->x = *y->x;
+  z->x.plan = plan;
+  z->y = *y;
+  z->y.x = &z->x;
+  z->y.judged = 0;
+  copy_plan(y->x->net, &y->x->plan, &z->x.plan);
+  z->is_one = make_move(&z->y);
+  y->random = z->y.random;
+  atomic_store(&z->state, OPEN);
+}
+
+/* Makes the plan the proven one, if it is; else it is that one again. */
+static bool prove(wk_sched_searching *x, proven_plan *p) {
+  verdict v;
+  bool is_better = is_proven(x, p, &v);
   if (is_better) copy_plan(x->net, &x->plan, &p->plan), p->verdict = v;
   else copy_plan(x->net, &p->plan, &x->plan);
+  return is_better;
+}
+
+/* Tries changes up to the first that is faster, which the plan gets, or as many as may be: how
+ * many. None if the plan was to be proven, and is not. */
+static int try_changes(improving *y, changes *c, proven_plan *p, bool *is_faster) {
+  const wk_rng before = y->random;
+  size_t i = 0;
+  *is_faster = false;
+  for (size_t k = 0; k < c->n; k++) draw(y, &c->list[k]);
+  y->random = before;
+  wk_sched_do(y->x, judge_one, c, c->n + 1);
+  if (c->unproven && !prove(y->x, p)) return 0;
+  for (; i < c->n && !*is_faster && c->steps > 0; i++) {
+    change *z = &c->list[i];
+    c->steps -= z->y.judged;
+    y->random = z->y.random;
+    *is_faster = atomic_load(&z->state) == FASTER;
+    if (*is_faster) copy_plan(y->x->net, &z->x.plan, &y->x->plan);
+  }
+  return (int)i;
+}
+
+/* Changes that are drawn together. */
+enum { MOST = 64 };
+static int at_once(const wk_sched_searching *x) {
+  enum { OF_EACH = 8 };
+  const int threads = wk_sched_beside(x);
+  if (threads == 1) return 1;
+  return threads * OF_EACH < MOST ? threads * OF_EACH : MOST;
+}
+
+static int *no_residents(const wk_sched_searching *x) {
+  return wk_xcalloc(x->net->n_tensors, sizeof(int));
 }
 
 static void free_plan(wk_sched_plan *p) {
@@ -319,22 +437,26 @@ static void free_plan(wk_sched_plan *p) {
 }
 
 void wk_sched_improve(wk_sched_searching *x, int tries, int64_t steps) {
-  enum { CHANGES = 8 }; /* that are proven together */
+  enum { TOGETHER = 8 }; /* changes that are proven together */
+  change list[MOST];
+  const int most = at_once(x);
   improving y = {.x = x, .random = {1},
                  .has_stages = has_stages(x),
                  .has_stacks = wk_sched_tries_stacks(x)};
-  wk_sched_plan best = {.resident = wk_xcalloc(x->net->n_tensors, sizeof(int))};
-  proven_plan proven = {.plan.resident = wk_xcalloc(x->net->n_tensors, sizeof(int))};
+  changes c = {.x = x, .list = list, .steps = steps};
+  proven_plan proven = {.plan.resident = no_residents(x)};
   if (!x->plan.groups.n) tries = 0;
   if (tries) proven.verdict = wk_sched_judge_goal(x);
   copy_plan(x->net, &x->plan, &proven.plan);
-  copy_plan(x->net, &x->plan, &best);
-  for (int i = 0, changes = 0; i < tries && y.judged < steps; i++) {
-    if (!try_change(&y, &best) || ++changes % CHANGES) continue;
-    prove(x, &proven);
-    copy_plan(x->net, &x->plan, &best);
+  for (int i = 0; i < most; i++) list[i].x.plan = (wk_sched_plan){.resident = no_residents(x)};
+  for (int i = 0, made = 0; i < tries && c.steps > 0;) {
+    bool is_faster;
+    c.n = (size_t)(tries - i < most ? tries - i : most);
+    atomic_init(&c.is_refuted, false);
+    i += try_changes(&y, &c, &proven, &is_faster);
+    c.unproven = is_faster && ++made % TOGETHER == 0 ? &proven : NULL;
   }
-  if (tries) prove(x, &proven);
-  free_plan(&best);
+  if (tries) (void)prove(x, &proven);
+  for (int i = 0; i < most; i++) free_plan(&list[i].x.plan);
   free_plan(&proven.plan);
 }

@@ -86,6 +86,8 @@ extern const wk_sched_model wk_sched_rates;
 
 /* ---- machine --------------------------------------------------------------------------------- */
 
+/* Where several threads search (wk_sched_options.threads) they call these functions at once: none
+ * changes the net. */
 struct wk_sched_machine {
   const char *name; /* in messages */
   wk_sched_queues queues;

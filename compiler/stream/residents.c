@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What stays in the scratchpad from one group of a plan to a later one. */
-#include "compiler/stream/search.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/stream/crew.h"
 
 typedef wk_sched_searching searching;
 typedef wk_sched_verdict verdict;
@@ -44,32 +48,29 @@ void wk_sched_widen(const wk_sched_plan *p, size_t by, size_t *from, size_t *to)
 
 /* Groups from the first to the last that has the tensor, if it stays until operator `last`, and
  * `around` before and behind. */
-static verdict judge_around(const searching *x, size_t tensor, int last, size_t around) {
+static wk_sched_run run_around(const searching *x, const wk_sched_plan *p, size_t tensor, int last,
+                               size_t around) {
   const wk_sched_use *u = &x->uses[tensor];
-  const wk_sched_plan *p = &x->plan;
-  size_t to = wk_sched_group_of(p, last) + 1;
-  size_t from = wk_sched_group_of(p, u->first_writer >= 0 ? u->first_writer : u->first_reader);
-  wk_sched_widen(p, around, &from, &to);
-  return wk_sched_judge(x, p, from, to);
+  wk_sched_run r = {.plan = p, .to = wk_sched_group_of(p, last) + 1};
+  r.from = wk_sched_group_of(p, u->first_writer >= 0 ? u->first_writer : u->first_reader);
+  wk_sched_widen(p, around, &r.from, &r.to);
+  return r;
 }
 
 /* The tensor stays until operator `last` where that makes what is around it faster, or a plan that
  * is not long; what is near shows where it does not. */
-static bool stays_until(searching *x, size_t tensor, int last) {
-  const size_t far = wk_sched_is_long(&x->plan) ? 6 : x->plan.groups.n, distances[] = {2, far};
-  int *resident = &x->plan.resident[tensor], before = *resident;
-  int until = x->plan.groups.data[wk_sched_group_of(&x->plan, last)].last;
+static bool is_better_until(const searching *x, const wk_sched_plan *without,
+                            const wk_sched_plan *with, size_t tensor, int last) {
+  const size_t far = wk_sched_is_long(without) ? 6 : without->groups.n, distances[] = {2, far};
   for (size_t i = 0; i < WK_COUNTOF(distances); i++) {
-    *resident = before;
-    verdict now = judge_around(x, tensor, last, distances[i]);
-    *resident = until;
-    verdict v = judge_around(x, tensor, last, distances[i]);
+    const wk_sched_run r = run_around(x, without, tensor, last, distances[i]);
+    wk_sched_judge_ahead(x, (const wk_sched_run[]){r, {with, r.from, r.to}}, 2);
+    verdict now = wk_sched_judge(x, without, r.from, r.to);
+    verdict v = wk_sched_judge(x, with, r.from, r.to);
     bool is_worse = !v.fits || (now.fits && v.cycles > now.cycles + now.cycles / 64);
-    bool is_better = wk_sched_is_better(&v, &now);
-    if (i && is_better) return true;
+    if (i && wk_sched_is_better(&v, &now)) return true;
     if (is_worse) break;
   }
-  *resident = before;
   return false;
 }
 
@@ -114,11 +115,48 @@ static void make_room(searching *x) {
   wk_sched_forget_residents(x);
 }
 
+/* Until when the tensor stays, beside those that do already: as in the plan; -1: it does not. */
+static int stays_until(const searching *x, size_t tensor) {
+  const wk_sched_use *u = &x->uses[tensor];
+  const int last[] = {u->last_reader, u->first_reader};
+  const size_t bytes = x->net->n_tensors * sizeof *x->plan.resident;
+  wk_sched_plan with = x->plan;
+  int until = -1;
+  with.resident = memcpy(wk_xmalloc(bytes), x->plan.resident, bytes);
+  for (int k = 0; k < (last[0] == last[1] ? 1 : 2) && until < 0; k++) {
+    if (!wk_sched_may_stay(x, tensor, last[k])) continue;
+    with.resident[tensor] = with.groups.data[wk_sched_group_of(&with, last[k])].last;
+    if (is_better_until(x, &x->plan, &with, tensor, last[k])) until = with.resident[tensor];
+  }
+  free(with.resident);
+  return until;
+}
+
+/* Tensors from the first on, up to the first one that stays. */
+typedef struct {
+  const searching *x;
+  size_t first;
+  atomic_size_t stays; /* of those that have been tried, the least that does */
+} staying;
+
+static void try_tensor(void *ctx, size_t i, wk_sched_steps *steps) {
+  staying *s = ctx;
+  size_t tensor = s->first + i, least = atomic_load(&s->stays);
+  if (tensor > least) return;
+  searching x = *s->x;
+  x.steps = steps;
+  if (stays_until(&x, tensor) < 0) return;
+  while (tensor < least && !atomic_compare_exchange_weak(&s->stays, &least, tensor)) continue;
+}
+
 void wk_sched_find_residents(searching *x) {
-  for (size_t t = 0; t < x->net->n_tensors; t++) {
-    int last[] = {x->uses[t].last_reader, x->uses[t].first_reader};
-    for (int k = 0; k < (last[0] == last[1] ? 1 : 2); k++)
-      if (wk_sched_may_stay(x, t, last[k]) && stays_until(x, t, last[k])) break;
+  const size_t n = x->net->n_tensors;
+  for (size_t t = 0; t < n; t++) {
+    staying s = {.x = x, .first = t};
+    atomic_init(&s.stays, n);
+    wk_sched_do(x, try_tensor, &s, n - t);
+    t = atomic_load(&s.stays);
+    if (t < n) x->plan.resident[t] = stays_until(x, t);
   }
   make_room(x);
 }

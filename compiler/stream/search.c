@@ -2,10 +2,11 @@
  * The search for a plan: which operators make a group, in how many strips, and what stays in the
  * scratchpad; judged by the schedule model. */
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/stream/search.h"
+#include "compiler/stream/crew.h"
 
 void wk_sched_plan_free(wk_sched_plan *p) {
   wk_vec_free(&p->groups);
@@ -15,8 +16,6 @@ void wk_sched_plan_free(wk_sched_plan *p) {
 typedef wk_sched_searching searching;
 typedef wk_sched_verdict verdict;
 
-/* ---- what a group may be --------------------------------------------------------------------- */
-
 static void find_ties(searching *x) {
   size_t n = x->net->n_ops;
   for (size_t i = 0; i < n; i++)
@@ -25,25 +24,6 @@ static void find_ties(searching *x) {
       if (a->tensor == b->tensor && wk_sched_overlap(a->planes, b->planes))
         x->is_tied[a->tensor] = true;
     }
-}
-
-static bool within(int i, int first, int last) { return i >= first && i <= last; }
-
-bool wk_sched_is_group(const searching *x, int first, int last) {
-  for (size_t t = 0; t < x->net->n_tensors; t++) {
-    const wk_sched_use *u = &x->uses[t];
-    if (u->first_writer < 0 || u->first_writer == u->last_writer) continue;
-    bool all = within(u->first_writer, first, last) && within(u->last_writer, first, last);
-    bool is_written = false, is_read = false;
-    for (int i = first; i <= last && !all; i++) {
-      const wk_sched_op *op = &x->net->ops[i];
-      is_written = is_written || op->out.tensor == (int)t;
-      for (int k = 0; k < WK_SCHED_OPERANDS; k++)
-        is_read = is_read || op->in[k].tensor == (int)t;
-    }
-    if (is_written && (is_read || x->is_tied[t])) return false;
-  }
-  return true;
 }
 
 /* ---- what it costs --------------------------------------------------------------------------- */
@@ -66,88 +46,13 @@ static const struct {
     [WK_PREFETCH_AUTO] = {GUESSES, 32, 16, {0.25, 0.125, 0.5, 1}, 100},
 };
 
+/* Cycles, about: of a group, so that those of all can be added up. */
 static double cost_of(const searching *x, const verdict *v, int guess) {
   wk_sched_prefetch mode = x->o->prefetch;
   return v->most + modes[mode].unhidden[guess] * ((double)v->cycles - v->most) + modes[mode].more;
 }
 
 static int guesses(const searching *x) { return modes[x->o->prefetch].guesses; }
-
-/* Of the first steps: when they have retired; cycles of queues' own work, and until when it is. */
-typedef struct {
-  size_t n;
-  int64_t end, busy[WK_SCHED_QUEUES], last[WK_SCHED_QUEUES];
-} progress;
-
-static void go_on(progress *p, const wk_sched_steps *s, const wk_sched_times *t, size_t n) {
-  for (; p->n < n; p->n++) {
-    int q = s->list.data[p->n].queue;
-    int64_t from = t->start[p->n], retire = t->retire[p->n];
-    if (from < p->last[q]) from = p->last[q];
-    if (retire > from) p->busy[q] += retire - from, p->last[q] = retire;
-    if (p->end < retire) p->end = retire;
-  }
-}
-
-/* Cycles, bytes and work of all rounds: those that were not built are like the second one. */
-static void add_up(const wk_sched_steps *s, const wk_sched_times *t, verdict *v,
-                   int64_t busy[WK_SCHED_QUEUES]) {
-  progress p = {0};
-  v->cycles = t->cycles;
-  v->bytes = s->loaded + s->stored;
-  memset(busy, 0, WK_SCHED_QUEUES * sizeof *busy);
-  for (size_t i = 0; i < s->rounds.n; i++) {
-    const wk_sched_round_steps *r = &s->rounds.data[i];
-    go_on(&p, s, t, r->end[0]);
-    const progress first = p;
-    go_on(&p, s, t, r->end[1]);
-    v->cycles += r->more * (p.end - first.end);
-    v->bytes += r->more * (r->bytes[1] - r->bytes[0]);
-    for (int q = 0; q < WK_SCHED_QUEUES; q++) busy[q] += r->more * (p.busy[q] - first.busy[q]);
-  }
-  go_on(&p, s, t, s->list.n);
-  for (int q = 0; q < WK_SCHED_QUEUES; q++) busy[q] += p.busy[q];
-}
-
-/* Of the steps as far as they were built: the layer of the one that has no room. */
-static verdict misfit(const searching *x, const wk_sched_group *first, size_t failed) {
-  const wk_sched_steps *s = x->steps;
-  verdict v = {.steps = (int64_t)s->list.n};
-  if (failed < s->list.n && s->list.data[failed].layer)
-    v.misfit = (int)(s->list.data[failed].layer - 1 - x->net->ops[first->first].layer);
-  return v;
-}
-
-static verdict sum_up(const searching *x, const wk_sched_times *t) {
-  const wk_sched_machine *m = x->net->machine;
-  verdict v = {.fits = true, .steps = (int64_t)x->steps->list.n};
-  int64_t work[WK_SCHED_QUEUES];
-  add_up(x->steps, t, &v, work);
-  v.most = v.bus = (double)v.bytes * (double)m->bytes_den / (double)m->bytes_num;
-  for (int q = 0; q < m->queues.n; q++) {
-    if (!wk_sched_in(m->queues.computes, q)) continue;
-    v.busy[q] = (double)work[q];
-    if (v.busy[q] > v.most) v.most = v.busy[q];
-  }
-  v.cost = cost_of(x, &v, 0);
-  return v;
-}
-
-verdict wk_sched_judge_anew(const searching *x, const wk_sched_plan *p, size_t g0, size_t g1) {
-  wk_sched_steps *s = x->steps;
-  wk_sched_times t;
-  int64_t room = x->net->machine->scratchpad;
-  const wk_sched_group *first = &p->groups.data[g0];
-  wk_sched_steps_clear(s, x->net);
-  if (!wk_sched_build_within(x->net, p, x->uses, g0, g1, room, s))
-    return misfit(x, first, s->list.n - 1);
-  wk_sched_depend(x->net, x->o->prefetch, x->o->without, s);
-  wk_arena *a = wk_arena_new();
-  bool fits = wk_sched_simulate(x->net, s, room, x->o->prefetch, a, &t);
-  verdict v = fits ? sum_up(x, &t) : misfit(x, first, t.failed);
-  wk_arena_free(a);
-  return v;
-}
 
 static verdict judge_group(const searching *x, const wk_sched_group *g) {
   wk_sched_plan p = x->plan;
@@ -158,24 +63,10 @@ static verdict judge_group(const searching *x, const wk_sched_group *g) {
 
 static void record(const searching *x, const wk_sched_group *g, const verdict *v) {
   wk_sched_candidate c = {.group = *g, .fits = v->fits, .cycles = v->cycles, .bytes = v->bytes,
-                          .bus = (int64_t)v->bus, .most = v->most, .cost = v->cost};
+                          .bus = (int64_t)v->bus, .most = v->most,
+                          .cost = cost_of(x, v, 0)};
   for (int q = 0; q < WK_SCHED_QUEUES; q++) c.busy[q] = (int64_t)v->busy[q];
   if (x->o->explain) wk_vec_push(&x->o->explain->list, c);
-}
-
-bool wk_sched_may_stagger(const searching *x, const wk_sched_group *g) {
-  bool overlaps = g->strips > 1 || (g->rounds > 1 && x->plan.limit != 1);
-  return overlaps && !wk_sched_leaves_out(x, WK_SCHED_STAGGER) &&
-         wk_sched_stages(x->net, g) > 1;
-}
-
-int wk_sched_most_strips(const searching *x, int first, int last) {
-  int64_t rows = 1;
-  for (int i = first; i <= last; i++) {
-    int64_t r = x->net->tensors[x->net->ops[i].out.tensor].rows;
-    if (r > rows) rows = r;
-  }
-  return (int)rows;
 }
 
 /* What an effort allows: operators of a group, more strips that are tried although they were no
@@ -213,7 +104,7 @@ static double try_group(const searching *x, wk_sched_group *g, bool *fits, way b
   for (int k = 0; k < guesses(x); k++)
     if (!*fits || cost_of(x, &v, k) < best[k].cost) best[k] = (way){cost_of(x, &v, k), *g};
   *fits = true;
-  return v.cost;
+  return cost_of(x, &v, 0);
 }
 
 /* The one operator takes its operand in parts, in as many strips as its result has room for. */
@@ -340,17 +231,29 @@ static wk_status refuse_group(searching *x, int first, int last, int misfit) {
 
 enum { LASTING = 48 };
 
-/* Which buffers are taken for lasting ones decides how the scratchpad falls into pieces. */
-static verdict find_lasting(searching *x) {
-  static const int tried[] = {LASTING, 24, 128};
-  verdict least = {.fits = false};
-  int best = tried[0];
-  for (size_t i = 0; i < WK_COUNTOF(tried); i++) {
-    x->plan.lasting = tried[i];
-    verdict v = wk_sched_judge_whole(x, &x->plan);
-    if (v.fits && (!least.fits || v.cycles < least.cycles)) least = v, best = tried[i];
+/* Of plans that differ in what is not of their groups, the one that is fastest as a whole: its
+ * number; 0: none fits. */
+static size_t fastest(const searching *x, const wk_sched_plan *plans, size_t n, verdict *least) {
+  wk_sched_runs runs = {0};
+  size_t best = 0;
+  for (size_t i = 0; i < n; i++) wk_sched_add_whole(x, &plans[i], &runs);
+  wk_sched_judge_ahead(x, runs.data, runs.n);
+  wk_vec_free(&runs);
+  *least = (verdict){.fits = false};
+  for (size_t i = 0; i < n; i++) {
+    verdict v = wk_sched_judge_whole(x, &plans[i]);
+    if (v.fits && (!least->fits || v.cycles < least->cycles)) *least = v, best = i;
   }
-  x->plan.lasting = best;
+  return best;
+}
+
+/* Which buffers are taken for lasting ones decides how the scratchpad falls into pieces. */
+static verdict find_lasting(const searching *x, wk_sched_plan *p) {
+  static const int tried[] = {LASTING, 24, 128};
+  wk_sched_plan plans[WK_COUNTOF(tried)];
+  verdict least;
+  for (size_t i = 0; i < WK_COUNTOF(tried); i++) plans[i] = *p, plans[i].lasting = tried[i];
+  p->lasting = tried[fastest(x, plans, WK_COUNTOF(tried), &least)];
   return least;
 }
 
@@ -370,18 +273,92 @@ static wk_status refuse_first(searching *x, cut *const best, int reached) {
         return refuse_group(x, first, last, reached);
 }
 
+/* Operators [first, last] as one group. */
+typedef struct {
+  int first, last;
+  atomic_int state; /* of group_states */
+  way ways[GUESSES];
+  wk_sched_explain tried; /* for it, where somebody asks */
+} found_group;
+enum group_states { UNKNOWN, FITS, TOO_LARGE };
+
+/* Groups that are found before they are asked for, by their last operators up to `behind`, the
+ * shortest first. */
+typedef struct {
+  const searching *x;
+  WK_VEC(found_group) list;
+  int behind;
+} found_groups;
+
+/* Where one does not fit, those that are longer are not asked for. */
+static bool is_asked_for(const found_groups *l, size_t i) {
+  for (size_t k = i; k-- > 0 && l->list.data[k].last == l->list.data[i].last;)
+    if (atomic_load(&l->list.data[k].state) == TOO_LARGE) return false;
+  return true;
+}
+
+static void find_one(void *ctx, size_t i, wk_sched_steps *steps) {
+  found_groups *l = ctx;
+  found_group *f = &l->list.data[i];
+  searching x = *l->x;
+  wk_sched_options o = *x.o;
+  if (!is_asked_for(l, i)) return;
+  if (o.explain) o.explain = &f->tried;
+  x.o = &o, x.steps = steps;
+  atomic_store(&f->state, best_group(&x, f->first, f->last, f->ways) ? FITS : TOO_LARGE);
+}
+
+static void forget_found(found_groups *l) {
+  for (size_t i = 0; i < l->list.n; i++) wk_vec_free(&l->list.data[i].tried.list);
+  l->list.n = 0;
+}
+
+static int longest(const searching *x) {
+  return wk_sched_leaves_out(x, WK_SCHED_FUSION) ? 1 : efforts[x->o->effort].longest;
+}
+
+/* Groups whose last operator is the next one, or some behind it; best: what operators before are
+ * reached by. One thread finds each when it is asked for. */
+static void find_ahead(found_groups *l, const cut *best) {
+  enum { AHEAD = 32 };
+  int begin = l->behind, n = (int)l->x->net->n_ops;
+  forget_found(l);
+  l->behind = begin + AHEAD < n ? begin + AHEAD : n;
+  for (int last = begin; last < l->behind && wk_sched_beside(l->x) > 1; last++)
+    for (int a = last, tried = 0; a >= 0 && tried < longest(l->x); a--) {
+      if ((a <= begin && !best[a].fits) || !wk_sched_is_group(l->x, a, last)) continue;
+      tried++;
+      wk_vec_push(&l->list, ((found_group){.first = a, .last = last}));
+    }
+  wk_sched_do(l->x, find_one, l, l->list.n);
+}
+
+/* best_group, unless it is found already. */
+static bool find_group(found_groups *l, int first, int last, way best[GUESSES]) {
+  const searching *x = l->x;
+  size_t i = 0;
+  while (i < l->list.n && (l->list.data[i].first != first || l->list.data[i].last != last)) i++;
+  const found_group *f = i < l->list.n ? &l->list.data[i] : NULL;
+  if (!f || atomic_load(&f->state) == UNKNOWN) return best_group(x, first, last, best);
+  for (size_t k = 0; k < f->tried.list.n; k++)
+    wk_vec_push(&x->o->explain->list, f->tried.list.data[k]);
+  memcpy(best, f->ways, sizeof f->ways);
+  return atomic_load(&f->state) == FITS;
+}
+
 /* For every number of operators the cheapest groups that they fall into, for each guess. The number
  * that could be reached. */
-static int find_cuts(searching *x, cut *best[GUESSES]) {
+static int find_cuts(const searching *x, cut *best[GUESSES]) {
   int n = (int)x->net->n_ops, reached = 0;
-  int limit = wk_sched_leaves_out(x, WK_SCHED_FUSION) ? 1 : efforts[x->o->effort].longest;
+  found_groups found = {.x = x};
   for (int k = 0; k < guesses(x); k++) best[k][0].fits = true;
   for (int i = 1; i <= n; i++) {
-    for (int a = i - 1, tried = 0; a >= 0 && tried < limit; a--) {
+    if (i > found.behind) find_ahead(&found, best[0]);
+    for (int a = i - 1, tried = 0; a >= 0 && tried < longest(x); a--) {
       way ways[GUESSES];
       if (!best[0][a].fits || !wk_sched_is_group(x, a, i - 1)) continue;
       tried++;
-      if (!best_group(x, a, i - 1, ways)) break;
+      if (!find_group(&found, a, i - 1, ways)) break;
       for (int k = 0; k < guesses(x); k++) {
         cut *c = &best[k][i];
         ways[k].cost += best[k][a].way.cost;
@@ -390,36 +367,53 @@ static int find_cuts(searching *x, cut *best[GUESSES]) {
     }
     if (best[0][i].fits) reached = i;
   }
+  forget_found(&found);
+  wk_vec_free(&found.list);
   return reached;
 }
 
-static void take_groups(searching *x, const cut *best) {
-  x->plan.groups.n = 0;
+static void take_groups(const searching *x, const cut *best, wk_sched_plan *p) {
+  p->groups.n = 0;
   for (int i = (int)x->net->n_ops; i > 0; i = best[i].from)
-    wk_vec_push(&x->plan.groups, best[i].way.group);
-  for (size_t i = 0, j = x->plan.groups.n; i + 1 < j; i++) {
-    wk_sched_group t = x->plan.groups.data[i];
-    x->plan.groups.data[i] = x->plan.groups.data[--j];
-    x->plan.groups.data[j] = t;
+    wk_vec_push(&p->groups, best[i].way.group);
+  for (size_t i = 0, j = p->groups.n; i + 1 < j; i++) {
+    wk_sched_group t = p->groups.data[i];
+    p->groups.data[i] = p->groups.data[--j];
+    p->groups.data[j] = t;
   }
-  for (size_t i = 1; i < x->plan.groups.n && x->plan.limit == 1; i++)
-    x->plan.groups.data[i].follows = wk_sched_can_follow(x, &x->plan, i);
+  for (size_t i = 1; i < p->groups.n && p->limit == 1; i++)
+    p->groups.data[i].follows = wk_sched_can_follow(x, p, i);
+}
+
+/* Plans that the guesses lead to, as far as they are judged for what lasts in the first of them. */
+static void judge_guesses_ahead(const searching *x, const wk_sched_plan plans[GUESSES]) {
+  wk_sched_run runs[GUESSES];
+  size_t n = 0;
+  for (int k = 0; k < guesses(x); k++)
+    if (wk_sched_is_long(&plans[k])) runs[n++] = (wk_sched_run){&plans[k], 0, plans[k].groups.n};
+  wk_sched_judge_ahead(x, runs, n);
 }
 
 /* Of the groups that the guesses lead to, those that are fastest one after the other; in a long
  * plan whatever lasts there. */
 static void choose_groups(searching *x, cut *const best[GUESSES]) {
+  wk_sched_plan plans[GUESSES];
   verdict least = {.fits = false};
   x->guess = 0;
   for (int k = 0; k < guesses(x); k++) {
-    take_groups(x, best[k]);
-    x->plan.lasting = LASTING;
-    verdict v = wk_sched_is_long(&x->plan) ? wk_sched_judge(x, &x->plan, 0, x->plan.groups.n)
-                                           : find_lasting(x);
+    plans[k] = x->plan;
+    take_groups(x, best[k], &plans[k]);
+  }
+  judge_guesses_ahead(x, plans);
+  for (int k = 0; k < guesses(x); k++) {
+    wk_sched_plan *p = &plans[k];
+    verdict v = wk_sched_is_long(p) ? wk_sched_judge(x, p, 0, p->groups.n) : find_lasting(x, p);
     if (v.fits && (!least.fits || v.cycles < least.cycles)) least = v, x->guess = k;
   }
-  take_groups(x, best[x->guess]);
-  (void)find_lasting(x);
+  x->plan.groups = plans[x->guess].groups;
+  for (int k = 0; k < guesses(x); k++)
+    if (k != x->guess) wk_vec_free(&plans[k].groups);
+  (void)find_lasting(x, &x->plan);
 }
 
 static wk_status find_groups(searching *x) {
@@ -428,8 +422,9 @@ static wk_status find_groups(searching *x) {
   for (int k = 0; k < guesses(x); k++) best[k] = wk_xcalloc(n + 1, sizeof **best);
   int reached = find_cuts(x, best);
   wk_status s = NULL;
-  if (!best[0][n].fits) s = refuse_first(x, best[0], reached);
-  else if (!x->o->effort) take_groups(x, best[0]);
+  if (!best[0][n].fits && x->is_other) s = wk_error(WK_RESOURCE, "there are no such groups");
+  else if (!best[0][n].fits) s = refuse_first(x, best[0], reached);
+  else if (!x->o->effort) take_groups(x, best[0], &x->plan);
   else choose_groups(x, best);
   for (int k = 0; k < guesses(x); k++) free(best[k]);
   return s;
@@ -439,15 +434,11 @@ static wk_status find_groups(searching *x) {
 
 /* Constants in smaller or larger pieces, once it is known what they are loaded behind. */
 static void find_chunk(searching *x) {
-  const int64_t first = x->plan.chunk, tried[] = {first / 2, first * 2};
-  verdict least = wk_sched_judge_whole(x, &x->plan);
-  int64_t best = first;
-  for (size_t i = 0; i < WK_COUNTOF(tried); i++) {
-    x->plan.chunk = tried[i];
-    verdict v = wk_sched_judge_whole(x, &x->plan);
-    if (v.fits && (!least.fits || v.cycles < least.cycles)) least = v, best = tried[i];
-  }
-  x->plan.chunk = best;
+  const int64_t first = x->plan.chunk, tried[] = {first, first / 2, first * 2};
+  wk_sched_plan plans[WK_COUNTOF(tried)];
+  verdict least;
+  for (size_t i = 0; i < WK_COUNTOF(tried); i++) plans[i] = x->plan, plans[i].chunk = tried[i];
+  x->plan.chunk = tried[fastest(x, plans, WK_COUNTOF(tried), &least)];
 }
 
 static wk_status search_groups(searching *x) {
@@ -465,17 +456,6 @@ static void search_rest(searching *x) {
   find_chunk(x);
 }
 
-verdict wk_sched_judge_all(const searching *x) {
-  wk_sched_plan p = x->plan;
-  p.limit = 0;
-  return wk_sched_judge(x, &p, 0, p.groups.n);
-}
-
-verdict wk_sched_judge_goal(const searching *x) {
-  bool is_first = x->plan.limit == 1;
-  return is_first ? wk_sched_judge(x, &x->plan, 0, x->plan.groups.n) : wk_sched_judge_all(x);
-}
-
 /* As a whole, by more than a part in `margin`: cycles of both, INT64_MAX where one does not fit. */
 static bool is_faster(const searching *x, const searching *than, int64_t margin,
                       int64_t cycles[2]) {
@@ -491,13 +471,6 @@ static bool is_hopeless(const searching *x, const searching *than) {
   int64_t cycles[2];
   return wk_sched_is_long(&x->plan) && !is_faster(x, than, INT64_MAX, cycles) &&
          cycles[0] - cycles[1] > cycles[1] / SLOWER;
-}
-
-/* Candidates of the search before, or those behind, are none of the plan's. */
-static void forget(wk_sched_explain *e, size_t from, size_t to) {
-  if (!e || to == from) return;
-  memmove(&e->list.data[from], &e->list.data[to], (e->list.n - to) * sizeof *e->list.data);
-  e->list.n -= to - from;
 }
 
 static int by_last(const void *a, const void *b) {
@@ -561,40 +534,69 @@ static void improve(searching *x) {
   wk_sched_improve(x, tries, (int64_t)1000 * efforts[x->o->effort].steps);
 }
 
-static void search_other(searching *x, const other_search *how) {
-  int effort = how->effort ? how->effort : x->o->effort;
-  unsigned without = how->without;
-  wk_sched_options other = *x->o;
-  wk_sched_explain *e = other.explain;
-  searching y = *x;
-  size_t found = e ? e->list.n : 0;
-  int64_t cycles[2] = {0}, margin = INT64_MAX;
-  if (without & WK_SCHED_FUSION) margin = modes[x->o->prefetch].margin;
-  y.o = &other;
-  y.plan = (wk_sched_plan){.limit = how->is_first ? 1 : x->plan.limit};
-  other.effort = effort;
-  other.without |= without;
-  wk_status failed = search_groups(&y); /* then what has been found stays */
-  bool is_new = !failed && !(without & WK_SCHED_FUSION && is_hopeless(&y, x));
-  if (is_new) search_rest(&y);
-  if (is_new && how->is_first && is_near(&y, x)) improve(&y);
-  y.plan.limit = x->plan.limit;
-  if (is_new && how->is_first) wk_sched_find_residents_again(&y);
-  bool is_better = is_new && is_faster(&y, x, margin, cycles);
-  wk_status_free(failed);
-  if (is_better) {
-    wk_sched_plan worse = x->plan;
-    x->plan = y.plan;
-    x->guess = y.guess;
-    y.plan = worse;
+/* One of them. */
+typedef struct {
+  searching y;
+  wk_sched_options o;
+  wk_sched_explain tried; /* candidates, where somebody asks */
+  wk_status failed;
+  bool is_begun;
+} other;
+
+/* As far as it does not depend on what has been found. */
+static void begin_other(const searching *x, const other_search *how, other *z) {
+  z->o = *x->o;
+  if (how->effort) z->o.effort = how->effort;
+  z->o.without |= how->without;
+  if (z->o.explain) z->o.explain = &z->tried;
+  z->y = *x;
+  z->y.o = &z->o;
+  z->y.is_other = true;
+  z->y.plan = (wk_sched_plan){.limit = how->is_first ? 1 : x->plan.limit};
+  z->failed = search_groups(&z->y); /* then what has been found stays */
+  z->is_begun = true;
+  if (z->failed || how->without & WK_SCHED_FUSION) return;
+  search_rest(&z->y);
+  (void)wk_sched_judge_all(&z->y); /* whoever compares it will ask for that */
+}
+
+static void free_other(other *z) {
+  wk_status_free(z->failed);
+  wk_sched_plan_free(&z->y.plan);
+  wk_vec_free(&z->tried.list);
+}
+
+/* What leaves out an idea, or rounds, has no candidates. */
+static void explain_other(wk_sched_explain *e, const other_search *how, other *z,
+                          const int64_t cycles[2]) {
+  if (!how->without && !how->is_first) {
+    wk_vec_free(&e->list);
+    e->list.data = z->tried.list.data, e->list.n = z->tried.list.n;
+    e->list.cap = z->tried.list.cap;
+    memset(&z->tried.list, 0, sizeof z->tried.list);
   }
-  if (is_better && !without && !how->is_first) forget(e, 0, found);
-  else if (e) e->list.n = found; /* what leaves out an idea, or rounds, has no candidates */
-  if (e && is_better && without & WK_SCHED_FUSION) {
-    e->single = cycles[0];
-    if (!e->grouped) e->grouped = cycles[1];
-  }
-  wk_sched_plan_free(&y.plan);
+  if (!(how->without & WK_SCHED_FUSION)) return;
+  e->single = cycles[0];
+  if (!e->grouped) e->grouped = cycles[1];
+}
+
+static void search_other(searching *x, const other_search *how, other *z) {
+  searching *y = &z->y;
+  bool is_single = how->without & WK_SCHED_FUSION;
+  int64_t cycles[2] = {0}, margin = is_single ? modes[x->o->prefetch].margin : INT64_MAX;
+  if (!z->is_begun) begin_other(x, how, z);
+  y->steps = x->steps;
+  if (z->failed || (is_single && is_hopeless(y, x))) return;
+  if (is_single) search_rest(y);
+  if (how->is_first && is_near(y, x)) improve(y);
+  y->plan.limit = x->plan.limit;
+  if (how->is_first) wk_sched_find_residents_again(y);
+  if (!is_faster(y, x, margin, cycles)) return;
+  wk_sched_plan worse = x->plan;
+  x->plan = y->plan;
+  x->guess = y->guess;
+  y->plan = worse;
+  if (x->o->explain) explain_other(x->o->explain, how, z, cycles);
 }
 
 static bool is_staggered(const wk_sched_plan *p) {
@@ -603,56 +605,96 @@ static bool is_staggered(const wk_sched_plan *p) {
   return false;
 }
 
-static bool has_rounds(const wk_sched_plan *p) {
-  for (size_t g = 0; g < p->groups.n; g++)
-    if (p->groups.data[g].rounds > 1) return true;
-  return false;
+/* Unless it leaves out what no plan has. Rounds of whole stacks are found anew by searches of the
+ * first round; one without them would take long. */
+static bool is_wanted(const searching *x, const other_search *how) {
+  bool has_whole = wk_sched_has_whole_stacks(x->net);
+  return x->o->effort >= how->from &&
+         (!how->without || !wk_sched_leaves_out(x, how->without)) &&
+         (!how->is_first || (wk_sched_tries_stacks(x) && has_whole)) &&
+         (!(how->without & WK_SCHED_STACKS) || (wk_sched_tries_stacks(x) && !has_whole));
 }
 
-static void search_others(searching *x) {
+/* The first search, and others that are begun beside it. */
+typedef struct {
+  searching *x;
+  searching begin; /* x, as it was */
+  wk_status failed;
+  atomic_bool has_failed;
+  other list[WK_COUNTOF(others)];
+} searches;
+
+static void search_one(void *ctx, size_t i, wk_sched_steps *steps) {
+  searches *s = ctx;
+  searching begin = s->begin;
+  begin.steps = steps;
+  if (!i) {
+    s->x->steps = steps;
+    s->failed = search_groups(s->x);
+    if (!s->failed) search_rest(s->x);
+    atomic_store(&s->has_failed, s->failed != NULL);
+    return;
+  }
+  const other_search *how = &others[i - 1];
+  bool may_be_new = is_wanted(&begin, how) && !(how->without & WK_SCHED_STAGGER);
+  if (may_be_new && !atomic_load(&s->has_failed)) begin_other(&begin, how, &s->list[i - 1]);
+}
+
+static void search_others(searching *x, searches *s) {
   for (size_t i = 0; i < WK_COUNTOF(others); i++) {
-    const other_search *y = &others[i];
-    bool is_new = !y->without || !wk_sched_leaves_out(x, y->without);
-    if (y->is_first)
-      is_new = is_new && wk_sched_tries_stacks(x) && wk_sched_has_whole_stacks(x->net);
-    if (y->without & WK_SCHED_STAGGER) is_new = is_new && is_staggered(&x->plan);
-    if (y->without & WK_SCHED_STACKS)
-      is_new = is_new && has_rounds(&x->plan) && !wk_sched_has_whole_stacks(x->net);
-    if (x->o->effort >= y->from && is_new) search_other(x, y);
+    const other_search *how = &others[i];
+    bool is_new = !(how->without & WK_SCHED_STAGGER) || is_staggered(&x->plan);
+    if (is_wanted(x, how) && is_new) search_other(x, how, &s->list[i]);
   }
 }
 
 static wk_status search_all(searching *x, int limit) {
+  wk_sched_steps *steps = x->steps;
   x->plan = (wk_sched_plan){.limit = limit};
-  WK_TRY(search_groups(x));
-  search_rest(x);
-  search_others(x);
+  searches s = {.x = x, .begin = *x};
+  wk_sched_do(x, search_one, &s, wk_sched_beside(x) > 1 ? 1 + WK_COUNTOF(others) : 1);
+  x->steps = steps;
+  if (!s.failed) search_others(x, &s);
+  for (size_t i = 0; i < WK_COUNTOF(others); i++) free_other(&s.list[i]);
+  if (s.failed) return s.failed;
   improve(x);
   record_plan(x);
   return NULL;
 }
 
+/* The whole search. */
+typedef struct {
+  searching x;
+  wk_status failed;
+} whole_search;
+
+static void search(void *ctx, wk_sched_crew *crew, wk_sched_steps *steps) {
+  whole_search *s = ctx;
+  searching *x = &s->x;
+  x->crew = crew, x->steps = steps;
+  bool has_whole = wk_sched_has_whole_stacks(x->net);
+  s->failed = search_all(x, has_whole ? 2 : 0);
+  if (s->failed || !has_whole || wk_sched_judge_all(x).fits) return;
+  wk_sched_plan_free(&x->plan);
+  if (x->o->explain) x->o->explain->list.n = 0;
+  s->failed = search_all(x, 0);
+}
+
 wk_status wk_sched_search(const wk_sched_net *net, const wk_sched_use *uses,
                           const wk_sched_options *o, wk_sched_plan *out) {
-  wk_sched_steps steps = {0};
-  searching x = {.net = net, .uses = uses, .o = o, .steps = &steps};
-  x.looks = wk_sched_looks_new(net);
-  x.verdicts = o->plans ? wk_sched_verdicts_of(o->plans) : wk_sched_verdicts_new();
+  whole_search s = {.x = {.net = net, .uses = uses, .o = o}};
+  searching *x = &s.x;
+  x->looks = wk_sched_looks_new(net);
+  x->verdicts = o->plans ? wk_sched_verdicts_of(o->plans) : wk_sched_verdicts_new();
   wk_assert(modes[o->prefetch].guesses);
-  x.is_tied = wk_xcalloc(net->n_tensors, sizeof *x.is_tied);
-  find_ties(&x);
-  wk_status s = search_all(&x, wk_sched_has_whole_stacks(net) ? 2 : 0);
-  if (!s && wk_sched_has_whole_stacks(net) && !wk_sched_judge_all(&x).fits) {
-    wk_sched_plan_free(&x.plan);
-    if (o->explain) o->explain->list.n = 0;
-    s = search_all(&x, 0);
-  }
-  explain_guess(&x);
-  x.plan.limit = 0;
-  *out = x.plan;
-  free(x.is_tied);
-  wk_sched_looks_free(x.looks);
-  if (!o->plans) wk_sched_verdicts_free(x.verdicts);
-  wk_sched_steps_free(&steps);
-  return s;
+  x->is_tied = wk_xcalloc(net->n_tensors, sizeof *x->is_tied);
+  find_ties(x);
+  wk_sched_with_crew(o->threads, search, &s);
+  explain_guess(x);
+  x->plan.limit = 0;
+  *out = x->plan;
+  free(x->is_tied);
+  wk_sched_looks_free(x->looks);
+  if (!o->plans) wk_sched_verdicts_free(x->verdicts);
+  return s.failed;
 }

@@ -14,9 +14,14 @@ typedef struct {
   int effort;       /* 0 … 3: of the search */
   bool marks;       /* a mark behind every group */
   unsigned without; /* ideas that are left out (ideas.h) */
+  int threads;      /* that judge plans, the caller's included; 0 is 1. More than 1: they call
+                       functions of the machine at once. Plans do not depend on it */
   wk_sched_explain *explain; /* receives the candidates; NULL: nobody asks */
   wk_sched_plans *plans;     /* that were found before; NULL: none are kept */
 } wk_sched_options;
+
+/* As many threads as this process may use processors, as far as they help. */
+int wk_sched_processors(void);
 
 /* The best plan that the effort finds, in any mode but SERIAL; free it in any case. WK_RESOURCE:
  * out->misfit does not fit. */
@@ -33,11 +38,11 @@ void wk_sched_plans_free(wk_sched_plans *p); /* NULL ok */
 wk_status wk_sched_find_plan(const wk_sched_net *net, const wk_sched_use *uses,
                              const wk_sched_options *o, wk_sched_plan *out) WK_MUST_CHECK;
 
-/* Verdicts of nets of one machine: what is alike is judged once. */
+/* Verdicts of nets of one machine: what is alike is judged once. Several threads may use them. */
 typedef struct wk_sched_verdicts wk_sched_verdicts;
 wk_sched_verdicts *wk_sched_verdicts_new(void);
 void wk_sched_verdicts_free(wk_sched_verdicts *v); /* NULL ok */
-size_t wk_sched_verdicts_known(const wk_sched_verdicts *v); /* how many */
+size_t wk_sched_verdicts_known(wk_sched_verdicts *v); /* how many */
 /* That searches share whose options have these plans. */
 wk_sched_verdicts *wk_sched_verdicts_of(wk_sched_plans *p);
 /* Adds what a verdict or a plan depends on of a tensor; of an operator, all but which tensors it
@@ -72,6 +77,9 @@ wk_status wk_sched_prove_made(const wk_sched_net *net, const wk_sched_made *x) W
 
 /* ---- within the search ----------------------------------------------------------------------- */
 
+/* Threads that judge (crew.h). */
+typedef struct wk_sched_crew wk_sched_crew;
+
 /* What a net's operators and tensors are like. */
 typedef struct wk_sched_looks wk_sched_looks;
 wk_sched_looks *wk_sched_looks_new(const wk_sched_net *net);
@@ -85,7 +93,9 @@ typedef struct {
   const wk_sched_options *o;
   bool *is_tied; /* of each tensor: its writers write the same planes */
   wk_sched_plan plan;
+  bool is_other; /* whoever asked for it has found a plan, or asks another search */
   int guess; /* whose costs have led to the plan: wk_sched_candidate.cost is by it */
+  wk_sched_crew *crew;   /* NULL: the caller alone */
   wk_sched_steps *steps; /* of the plan that is judged: its room is used again */
   wk_sched_verdicts *verdicts; /* NULL: none are kept */
   wk_sched_looks *looks;       /* of the net, where verdicts are kept */
@@ -93,7 +103,6 @@ typedef struct {
 
 typedef struct {
   bool fits;
-  double cost; /* cycles, about: of a group, so that those of all can be added up */
   double most; /* the largest of the next line */
   double busy[WK_SCHED_QUEUES], bus; /* cycles that engines and the memory are busy */
   int64_t cycles, bytes;
@@ -114,7 +123,7 @@ wk_sched_verdict wk_sched_judge_anew(const wk_sched_searching *x, const wk_sched
 /* So many groups that runs of them stand for the whole. */
 bool wk_sched_is_long(const wk_sched_plan *p);
 /* All groups of a plan; of a long one put together from runs of them, so that it is near what
- * wk_sched_judge finds, and need not fit where all of these do. cost, most, busy, bus and misfit
+ * wk_sched_judge finds, and need not fit where all of these do. most, busy, bus and misfit
  * are 0 then. */
 wk_sched_verdict wk_sched_judge_whole(const wk_sched_searching *x, const wk_sched_plan *p);
 /* Groups [*from, *to) become those and so many before and behind; groups that go together stay

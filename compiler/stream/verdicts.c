@@ -2,10 +2,11 @@
  * Verdicts that have been found, by all that they depend on. Operators and tensors go by what they
  * are like and by where they stand in the run of groups that is judged, so that layers which are
  * alike are judged once. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/stream/search.h"
+#include "compiler/stream/crew.h"
 
 /* Of a text: two hashes, one of which would do. */
 typedef struct {
@@ -25,12 +26,14 @@ typedef struct {
 } slot;
 
 struct wk_sched_verdicts {
+  pthread_mutex_t lock;
   slot *slots;
   size_t used, size; /* size: a power of two, at least twice `used` */
 };
 
 wk_sched_verdicts *wk_sched_verdicts_new(void) {
   wk_sched_verdicts *v = wk_xcalloc(1, sizeof *v);
+  pthread_mutex_init(&v->lock, NULL);
   v->size = 1024;
   v->slots = wk_xcalloc(v->size, sizeof *v->slots);
   return v;
@@ -38,27 +41,57 @@ wk_sched_verdicts *wk_sched_verdicts_new(void) {
 
 void wk_sched_verdicts_free(wk_sched_verdicts *v) {
   if (!v) return;
+  pthread_mutex_destroy(&v->lock);
   free(v->slots);
   free(v);
 }
 
-size_t wk_sched_verdicts_known(const wk_sched_verdicts *v) { return v->used; }
-
-/* The slot that has the key, or the free one where it belongs. */
-static slot *find(const wk_sched_verdicts *v, const digest *key) {
-  size_t mask = v->size - 1, i = key->a & mask;
-  while (v->slots[i].is_taken && (v->slots[i].key.a != key->a || v->slots[i].key.b != key->b))
-    i = (i + 1) & mask;
-  return &v->slots[i];
+size_t wk_sched_verdicts_known(wk_sched_verdicts *v) {
+  pthread_mutex_lock(&v->lock);
+  size_t used = v->used;
+  pthread_mutex_unlock(&v->lock);
+  return used;
 }
 
-static void grow(wk_sched_verdicts *v) {
-  wk_sched_verdicts more = {.used = v->used, .size = 2 * v->size};
-  more.slots = wk_xcalloc(more.size, sizeof *more.slots);
+/* The slot that has the key, or the free one where it belongs. */
+static slot *find(slot *slots, size_t size, const digest *key) {
+  size_t mask = size - 1, i = key->a & mask;
+  while (slots[i].is_taken && (slots[i].key.a != key->a || slots[i].key.b != key->b))
+    i = (i + 1) & mask;
+  return &slots[i];
+}
+
+static bool look_up(wk_sched_verdicts *v, const digest *key, wk_sched_verdict *out) {
+  pthread_mutex_lock(&v->lock);
+  const slot *s = find(v->slots, v->size, key);
+  bool is_known = s->is_taken;
+  if (is_known) *out = s->verdict;
+  pthread_mutex_unlock(&v->lock);
+  return is_known;
+}
+
+/* False: there is no memory. */
+static bool make_room(wk_sched_verdicts *v) {
+  size_t size = 2 * v->size;
+  if (2 * (v->used + 1) <= v->size) return true;
+  slot *more = calloc(size, sizeof *more);
+  if (!more) return false;
   for (size_t i = 0; i < v->size; i++)
-    if (v->slots[i].is_taken) *find(&more, &v->slots[i].key) = v->slots[i];
+    if (v->slots[i].is_taken) *find(more, size, &v->slots[i].key) = v->slots[i];
   free(v->slots);
-  *v = more;
+  v->slots = more;
+  v->size = size;
+  return true;
+}
+
+/* Another thread may have found it meanwhile. */
+static void keep(wk_sched_verdicts *v, const digest *key, const wk_sched_verdict *verdict) {
+  pthread_mutex_lock(&v->lock);
+  bool has_room = make_room(v);
+  slot *s = has_room ? find(v->slots, v->size, key) : NULL;
+  if (s && !s->is_taken) *s = (slot){true, *key, *verdict}, v->used++;
+  pthread_mutex_unlock(&v->lock);
+  if (!has_room) wk_no_memory();
 }
 
 /* ---- what operators and tensors are like ----------------------------------------------------- */
@@ -177,11 +210,47 @@ wk_sched_verdict wk_sched_judge(const wk_sched_searching *x, const wk_sched_plan
                                 size_t g1) {
   wk_sched_verdicts *all = x->verdicts;
   if (!all || g0 == g1) return wk_sched_judge_anew(x, p, g0, g1);
+  wk_sched_verdict v;
   digest key = key_of(x, p, g0, g1);
-  slot *s = find(all, &key);
-  if (s->is_taken) return s->verdict;
-  *s = (slot){true, key, wk_sched_judge_anew(x, p, g0, g1)};
-  wk_sched_verdict v = s->verdict;
-  if (2 * ++all->used > all->size) grow(all);
+  if (look_up(all, &key, &v)) return v;
+  v = wk_sched_judge_anew(x, p, g0, g1);
+  keep(all, &key, &v);
   return v;
+}
+
+/* ---- ahead ----------------------------------------------------------------------------------- */
+
+/* Those that have no verdict yet, of equal ones the first. */
+static void find_unknown(const wk_sched_searching *x, const wk_sched_run *runs, size_t n,
+                         wk_sched_runs *out) {
+  digest *keys = wk_xcalloc(n, sizeof *keys);
+  wk_sched_verdict known;
+  for (size_t i = 0; i < n; i++) {
+    size_t k = 0;
+    if (runs[i].from == runs[i].to) continue;
+    keys[i] = key_of(x, runs[i].plan, runs[i].from, runs[i].to);
+    while (keys[k].a != keys[i].a || keys[k].b != keys[i].b) k++;
+    if (k == i && !look_up(x->verdicts, &keys[i], &known)) wk_vec_push(out, runs[i]);
+  }
+  free(keys);
+}
+
+typedef struct {
+  const wk_sched_searching *x;
+  const wk_sched_run *runs;
+} judging;
+
+static void judge_run(void *ctx, size_t i, wk_sched_steps *steps) {
+  const judging *j = ctx;
+  wk_sched_searching x = *j->x;
+  x.steps = steps;
+  (void)wk_sched_judge(&x, j->runs[i].plan, j->runs[i].from, j->runs[i].to);
+}
+
+void wk_sched_judge_ahead(const wk_sched_searching *x, const wk_sched_run *runs, size_t n) {
+  wk_sched_runs unknown = {0};
+  if (wk_sched_beside(x) == 1 || !x->verdicts) return;
+  find_unknown(x, runs, n, &unknown);
+  wk_sched_do(x, judge_run, &(judging){x, unknown.data}, unknown.n);
+  wk_vec_free(&unknown);
 }

@@ -3,7 +3,9 @@
  * behind that others have, too, as what is near decides how fast a group is; what two runs share
  * counts once. Runs that are alike, of the same layers or of the plan before a change, are judged
  * once. */
-#include "compiler/stream/search.h"
+#include <stdlib.h>
+
+#include "compiler/stream/crew.h"
 
 enum {
   LONG = 24,   /* groups of a plan that is put together */
@@ -24,11 +26,15 @@ static size_t next_cut(const wk_sched_searching *x, const wk_sched_plan *p, size
   return best;
 }
 
-/* Adds groups [from, to) and those around them, or takes them away. */
-static void add(wk_sched_verdict *all, const wk_sched_searching *x, const wk_sched_plan *p,
-                size_t from, size_t to, int sign) {
+/* Groups [from, to) and those around them. */
+static wk_sched_run widened(const wk_sched_plan *p, size_t from, size_t to) {
   wk_sched_widen(p, SHARED, &from, &to);
-  wk_sched_verdict v = wk_sched_judge(x, p, from, to);
+  return (wk_sched_run){p, from, to};
+}
+
+/* Adds a run, or takes it away. */
+static void add(wk_sched_verdict *all, const wk_sched_searching *x, wk_sched_run r, int sign) {
+  wk_sched_verdict v = wk_sched_judge(x, r.plan, r.from, r.to);
   all->fits = all->fits && v.fits;
   all->cycles += sign * v.cycles;
   all->bytes += sign * v.bytes;
@@ -37,14 +43,36 @@ static void add(wk_sched_verdict *all, const wk_sched_searching *x, const wk_sch
 
 bool wk_sched_is_long(const wk_sched_plan *p) { return p->groups.n >= LONG; }
 
+static bool is_cut(const wk_sched_searching *x, const wk_sched_plan *p) {
+  return wk_sched_is_long(p) && x->verdicts;
+}
+
+void wk_sched_add_whole(const wk_sched_searching *x, const wk_sched_plan *p, wk_sched_runs *out) {
+  size_t n = p->groups.n;
+  if (!is_cut(x, p)) wk_vec_push(out, ((wk_sched_run){p, 0, n}));
+  for (size_t from = 0, to; is_cut(x, p) && from < n; from = to) {
+    to = next_cut(x, p, from);
+    wk_vec_push(out, widened(p, from, to));
+    if (to < n) wk_vec_push(out, widened(p, to, to));
+  }
+}
+
+static void judge_runs_ahead(const wk_sched_searching *x, const wk_sched_plan *p) {
+  wk_sched_runs runs = {0};
+  if (wk_sched_beside(x) > 1) wk_sched_add_whole(x, p, &runs);
+  wk_sched_judge_ahead(x, runs.data, runs.n);
+  wk_vec_free(&runs);
+}
+
 wk_sched_verdict wk_sched_judge_whole(const wk_sched_searching *x, const wk_sched_plan *p) {
   size_t n = p->groups.n;
   wk_sched_verdict all = {.fits = true};
-  if (!wk_sched_is_long(p) || !x->verdicts) return wk_sched_judge(x, p, 0, n);
+  if (!is_cut(x, p)) return wk_sched_judge(x, p, 0, n);
+  judge_runs_ahead(x, p);
   for (size_t from = 0, to; from < n && all.fits; from = to) {
     to = next_cut(x, p, from);
-    add(&all, x, p, from, to, 1);
-    if (to < n) add(&all, x, p, to, to, -1);
+    add(&all, x, widened(p, from, to), 1);
+    if (to < n) add(&all, x, widened(p, to, to), -1);
   }
   return all;
 }

@@ -4,17 +4,15 @@
 #include "compiler/support/support.h"
 
 static void (*end_of_program)(void);
-static _Thread_local struct {
-  void (*end)(void *ctx, const char *why);
-  void *ctx;
-} end_of_thread;
+static _Thread_local wk_thread_end end_of_thread;
 
 void wk_no_memory_ends(void (*end)(void)) { end_of_program = end; }
 
 void wk_end_by(void (*end)(void *ctx, const char *why), void *ctx) {
-  end_of_thread.end = end;
-  end_of_thread.ctx = ctx;
+  end_of_thread = (wk_thread_end){end, ctx};
 }
+
+wk_thread_end wk_end_of_thread(void) { return end_of_thread; }
 
 void wk_end(const char *why) {
   void (*end)(void *ctx, const char *why) = end_of_thread.end;

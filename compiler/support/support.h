@@ -108,6 +108,11 @@ void wk_no_memory_ends(void (*end)(void));
 /* Before that: what this thread has said that it does when it cannot go on; end NULL: nothing. It
  * does not return. */
 void wk_end_by(void (*end)(void *ctx, const char *why), void *ctx);
+typedef struct {
+  void (*end)(void *ctx, const char *why);
+  void *ctx;
+} wk_thread_end;
+wk_thread_end wk_end_of_thread(void); /* what it has said */
 void wk_end(const char *why); /* calls it; returns where there is none */
 void wk_xcheck(wk_status s); /* of what fails only without memory: wk_no_memory */
 /* For sizes derived from user data: WK_RESOURCE when it fails. Zeroed, 64-byte aligned; free(). */

@@ -568,6 +568,60 @@ static wk_status vary(made *x, const wk_sched_options *o, wk_arena *a, wk_sched_
   return wk_sched_schedule_steps(&x->net, &m->steps, o->prefetch, a, &m->schedule);
 }
 
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static void print_group(wk_str *b, const wk_sched_group *g) {
+  wk_str_printf(b, " %d-%d/%d,%d,%d%d%d%d%d", g->first, g->last, g->strips, g->rounds, g->keeps,
+                g->alone, g->follows, g->staggers, g->is_brief);
+}
+
+/* The plan that so many threads find, and what they have considered. */
+static void print_plan(const made *x, wk_sched_options o, int threads, wk_str *b) {
+  wk_arena *a = wk_arena_new();
+  wk_sched_explain tried = {.layer = ""};
+  wk_sched_plan p = {0};
+  o.threads = threads;
+  o.explain = &tried;
+  wk_status bad = wk_sched_search(&x->net, wk_sched_uses(&x->net, a), &o, &p);
+  wk_str_printf(b, "%s; %lld, %d:", bad ? bad->message : "", (long long)p.chunk, p.lasting);
+  for (size_t g = 0; g < p.groups.n; g++) print_group(b, &p.groups.data[g]);
+  for (size_t t = 0; !bad && t < x->net.n_tensors; t++) wk_str_printf(b, " %d", p.resident[t]);
+  for (size_t i = 0; i < tried.list.n; i++) {
+    const wk_sched_candidate *c = &tried.list.data[i];
+    print_group(b, &c->group);
+    wk_str_printf(b, "=%d,%lld,%.17g", c->fits, (long long)c->cycles, c->cost);
+  }
+  wk_status_free(bad);
+  wk_sched_plan_free(&p);
+  wk_vec_free(&tried.list);
+  wk_arena_free(a);
+}
+
+static void plans_do_not_depend_on_threads(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    made *x = wk_xcalloc(1, sizeof *x);
+    wk_arena *a = wk_arena_new();
+    wk_str one = {0};
+    x->rng = (wk_rng){seed};
+    make_machine(x);
+    make_net(x, a);
+    const wk_sched_options o = {.prefetch = draw(x, 0, 1) ? WK_PREFETCH_AUTO : WK_PREFETCH_DOUBLE,
+                                .effort = (int)draw(x, 0, 2),
+                                .without = draw(x, 0, 2) ? 0 : (unsigned)draw(x, 0, 127)};
+    print_plan(x, o, 1, &one);
+    for (int threads = 2; threads <= 3; threads++) {
+      wk_str more = {0};
+      print_plan(x, o, threads, &more);
+      if (strcmp(one.s, more.s) != 0) fail_msg("seed %d: %s\n%s", (int)seed, one.s, more.s);
+      wk_str_free(&more);
+    }
+    wk_str_free(&one);
+    wk_arena_free(a);
+    free(x);
+  }
+}
+
 /* ---- tests ----------------------------------------------------------------------------------- */
 
 static void one(uint64_t seed, seen *s) {
@@ -619,6 +673,7 @@ static void results_are_those_of_the_net(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(results_are_those_of_the_net)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(results_are_those_of_the_net),
+                                     cmocka_unit_test(plans_do_not_depend_on_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

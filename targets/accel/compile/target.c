@@ -83,7 +83,8 @@ static wk_status open_accel(const char *spec, wk_instance **out) {
   t->spec = wk_xstrdup(spec ? spec : "base");
   t->part = -1;
   t->base.options = (wk_sched_options){.prefetch = WK_PREFETCH_AUTO, .effort = 1,
-                                  .plans = wk_sched_plans_new()};
+                                       .threads = wk_sched_processors(),
+                                       .plans = wk_sched_plans_new()};
   t->base.base = (wk_instance){&wk_target_accel, t->spec, true};
   wk_status s = wk_machine_read(t->spec, &t->machine);
   if (s) close_accel(&t->base.base);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a group of a plan may be. */
+#include "compiler/stream/search.h"
+
+typedef wk_sched_searching searching;
+
+static bool within(int i, int first, int last) { return i >= first && i <= last; }
+
+bool wk_sched_is_group(const searching *x, int first, int last) {
+  for (size_t t = 0; t < x->net->n_tensors; t++) {
+    const wk_sched_use *u = &x->uses[t];
+    if (u->first_writer < 0 || u->first_writer == u->last_writer) continue;
+    bool all = within(u->first_writer, first, last) && within(u->last_writer, first, last);
+    bool is_written = false, is_read = false;
+    for (int i = first; i <= last && !all; i++) {
+      const wk_sched_op *op = &x->net->ops[i];
+      is_written = is_written || op->out.tensor == (int)t;
+      for (int k = 0; k < WK_SCHED_OPERANDS; k++)
+        is_read = is_read || op->in[k].tensor == (int)t;
+    }
+    if (is_written && (is_read || x->is_tied[t])) return false;
+  }
+  return true;
+}
+
+bool wk_sched_may_stagger(const searching *x, const wk_sched_group *g) {
+  bool overlaps = g->strips > 1 || (g->rounds > 1 && x->plan.limit != 1);
+  return overlaps && !wk_sched_leaves_out(x, WK_SCHED_STAGGER) &&
+         wk_sched_stages(x->net, g) > 1;
+}
+
+int wk_sched_most_strips(const searching *x, int first, int last) {
+  int64_t rows = 1;
+  for (int i = first; i <= last; i++) {
+    int64_t r = x->net->tensors[x->net->ops[i].out.tensor].rows;
+    if (r > rows) rows = r;
+  }
+  return (int)rows;
+}
