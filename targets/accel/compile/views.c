@@ -95,6 +95,7 @@ wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op
   y.rows = x->h, y.first = first_of(t, x), y.step = step_of(t, x);
   y.has_window = operand == 0 && !is_all && (op->kind == WK_ACCEL_CONV ||
                                              op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_POOL);
+  if (operand == 0) y.needs = op->needs;
   y.stride = op->sy, y.pad = op->pad_t, y.span = (op->ky - 1) * op->dy + 1;
   return y;
 }
