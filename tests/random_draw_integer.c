@@ -95,7 +95,7 @@ wk_value_id draw_op_integer_resize(draw *d, wk_op op) {
 wk_value_id draw_op_depth_to_space(draw *d, wk_op op) {
   ATTRS(d, depth_to_space, DEPTH_TO_SPACE);
   a->rows = draw_int(d, 1, 3), a->columns = draw_int(d, 1, 3);
-  a->back = draw_chance(d, 50);
+  a->back = draw_chance(d, 50), a->by_columns = draw_chance(d, 50);
   int64_t deep = a->back ? 1 : a->rows * a->columns, wide[2] = {a->rows, a->columns};
   int64_t dims[] = {draw_int(d, 0, 2), deep * draw_int(d, 1, 4), draw_int(d, 1, 4),
                     draw_int(d, 1, 4)};

@@ -323,6 +323,21 @@ static void depth_to_space(maker *k) {
   }
 }
 
+/* The same of an image whose channels are last, to or from rows. */
+static void merge_pixels(maker *k) {
+  static const int64_t last[4] = {0, 2, 3, 1};
+  static const int64_t back[2][6] = {{0, 1, 3, 2, 4, 5}, {0, 1, 3, 4, 2, 5}};
+  tensor x = picture(k);
+  const wk_type t = *type_of(k, x.q);
+  int64_t n = t.dims[0], c = t.dims[1], h = t.dims[2], w = t.dims[3];
+  if (h % 2 || w % 2) return;
+  wk_value_id y = transposed(k, x.q, 4, last);
+  y = reshaped(k, y, 6, (int64_t[]){n, h / 2, 2, w / 2, 2, c});
+  y = transposed(k, y, 6, back[chance(k, 50)]);
+  keep(k, chance(k, 50) ? reshaped(k, y, 4, (int64_t[]){n, h / 2, w / 2, 4 * c})
+                        : reshaped(k, y, 3, (int64_t[]){n, h * w / 4, 4 * c}), x.scale, x.zero);
+}
+
 /* Images as rows, rows of pixels, or an axis cut or joined. */
 static void reshape(maker *k) {
   tensor x = *any(k);
@@ -528,7 +543,7 @@ static void anything(maker *k) {
 static void (*const draws[])(maker *) = {
     conv,   conv,  conv,   conv,      conv,    residual, residual, conv_line,      conv_transpose,
     slice,  split, concat, concat,    pad,     shuffle,  reshape,  depth_to_space, transpose,
-    depth_to_space, random_integer_resize, random_integer_resize,
+    depth_to_space, merge_pixels, random_integer_resize, random_integer_resize,
     rows,   rows,  pool,   pool,      project, classify, attention, squeeze_excite, broadcast,
     broadcast, anything, anything, anything, anything};
 

@@ -152,8 +152,7 @@ static void pick(const wk_eval_call *c, taps *const *tables) {
   wk_remap_free(&y->type, from);
 }
 
-/* Element p of the channels is channel p % c of pixel (p / c / columns, p / c % columns) of its
- * block. */
+/* Channel p is channel p % c of pixel p / c of its block. */
 wk_status wk_eval_depth_to_space(const wk_eval_call *c) {
   if (!wk_eval_out(c, 0)) return NULL;
   const wk_attr_depth_to_space *a = c->a.node->attrs;
@@ -163,7 +162,9 @@ wk_status wk_eval_depth_to_space(const wk_eval_call *c) {
   int64_t at[WK_MAX_RANK] = {0};
   for (int64_t i = 0, n = wk_type_count(deep); i < n; i++) {
     int64_t pixel = at[1] / channels;
-    int64_t h = at[2] * a->rows + pixel / a->columns, w = at[3] * a->columns + pixel % a->columns;
+    int64_t row = a->by_columns ? pixel % a->rows : pixel / a->columns;
+    int64_t column = a->by_columns ? pixel / a->rows : pixel % a->columns;
+    int64_t h = at[2] * a->rows + row, w = at[3] * a->columns + column;
     int64_t other = ((at[0] * channels + at[1] % channels) * wide->dims[2] + h) * wide->dims[3] + w;
     memcpy((char *)y->data + (a->back ? i : other) * size,
            (const char *)x->data + (a->back ? other : i) * size, (size_t)size);

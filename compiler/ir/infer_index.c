@@ -231,6 +231,7 @@ wk_status wk_infer_depth_to_space(const wk_infer *i) {
   wk_type y = wk_type_make(i->in[0]->dtype, i->in[0]->rank, i->in[0]->dims);
   WK_TRY(wk_want_rank(i, 0, 4, 4));
   WK_TRY(wk_want_flag(i, "back"));
+  WK_TRY(wk_want_flag(i, "by_columns"));
   WK_TRY(wk_want_at_least(i, "rows", at->rows, 1));
   WK_TRY(wk_want_at_least(i, "columns", at->columns, 1));
   const int64_t block[2] = {at->rows, at->columns};

@@ -67,11 +67,15 @@ void wk_lower_resize(wk_low *l, const wk_node *n, wk_value_id *out) {
 
 /* Blocks of pixels, [h,rows,w,columns], before the channels, or behind. */
 void wk_lower_depth_to_space(wk_low *l, const wk_node *n, wk_value_id *out) {
-  static const int64_t forth[] = {0, 3, 4, 1, 5, 2}, back[] = {0, 3, 5, 1, 2, 4};
+  static const int64_t forth[2][6] = {{0, 3, 4, 1, 5, 2}, {0, 3, 4, 2, 5, 1}};
+  static const int64_t back[2][6] = {{0, 3, 5, 1, 2, 4}, {0, 5, 3, 1, 2, 4}};
   const wk_attr_depth_to_space *a = WK_ATTR(n, depth_to_space);
   const wk_type x = *wk_low_type(l, n->in[0]), y = *wk_low_type(l, n->out[0]);
-  const int64_t deep[] = {x.dims[0], a->rows, a->columns, y.dims[1], x.dims[2], x.dims[3]};
+  const int64_t outer = a->by_columns ? a->columns : a->rows;
+  const int64_t deep[] = {x.dims[0], outer, a->rows * a->columns / outer, y.dims[1], x.dims[2],
+                          x.dims[3]};
   const int64_t wide[] = {x.dims[0], x.dims[1], y.dims[2], a->rows, y.dims[3], a->columns};
   wk_value_id v = wk_low_reshape(l, n->in[0], 6, a->back ? wide : deep);
-  out[0] = wk_low_reshape(l, wk_low_transpose(l, v, a->back ? back : forth), 4, y.dims);
+  v = wk_low_transpose(l, v, (a->back ? back : forth)[a->by_columns]);
+  out[0] = wk_low_reshape(l, v, 4, y.dims);
 }

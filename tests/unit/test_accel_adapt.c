@@ -159,6 +159,7 @@ static void columns_apart(void **state) {
   "  %w" y " = constant i8[" w "] splat(1)\n  %" y " = conv(%" x ", %w" y ") " attrs
 #define END(y) "  output %" y "\n"
 #define DEEP "(%x: i8[2,12,2,3]) {\n"
+#define LAST "(%x: i8[2,4,6,5]) {\n"
 #define WIDE "(%x: i8[2,3,4,6]) {\n"
 
 static const struct {
@@ -174,9 +175,22 @@ static const struct {
     {WK_OP_CONV, 1, WIDE MOVED("y", "x", "2,3,2,2,3,2", "0,1,3,5,2,4", "2,12,2,3") END("y")},
     {WK_OP_DEPTH_TO_SPACE, 1,
      DEEP MOVED("y", "x", "2,3,4,1,2,3", "0,3,4,1,5,2", "2,1,6,12") END("y")},
-    /* other orders of axes, other sizes */
-    {WK_OP_DEPTH_TO_SPACE, 0,
+    /* column by column; channels last, as rows or not */
+    {WK_OP_DEPTH_TO_SPACE, 1,
      DEEP MOVED("y", "x", "2,2,2,3,2,3", "0,3,4,2,5,1", "2,3,4,6") END("y")},
+    {WK_OP_DEPTH_TO_SPACE, 1,
+     WIDE MOVED("y", "x", "2,3,2,2,2,3", "0,5,3,1,2,4", "2,18,2,2") END("y")},
+    {WK_OP_DEPTH_TO_SPACE, 1,
+     LAST MOVED("y", "x", "2,2,2,3,2,5", "0,1,3,4,2,5", "2,2,3,20") END("y")},
+    {WK_OP_DEPTH_TO_SPACE, 1,
+     LAST MOVED("y", "x", "2,2,2,3,2,5", "0,1,3,2,4,5", "2,6,20") END("y")},
+    {WK_OP_DEPTH_TO_SPACE, 1,
+     "(%x: i8[1,24,20]) {\n" MOVED("y", "x", "1,4,6,2,2,5", "0,1,3,2,4,5", "1,8,12,5") END("y")},
+    /* windows of pixels, other orders of axes, other sizes */
+    {WK_OP_DEPTH_TO_SPACE, 0,
+     LAST MOVED("y", "x", "2,2,2,3,2,5", "0,1,3,2,4,5", "12,4,5") END("y")},
+    {WK_OP_DEPTH_TO_SPACE, 0,
+     DEEP MOVED("y", "x", "2,2,2,3,2,3", "0,4,3,1,5,2", "2,2,6,6") END("y")},
     {WK_OP_DEPTH_TO_SPACE, 0,
      DEEP MOVED("y", "x", "2,2,2,3,2,3", "0,3,4,1,5,2", "2,3,2,12") END("y")},
     {WK_OP_DEPTH_TO_SPACE, 0,

@@ -50,47 +50,68 @@ static bool resize(wk_rewrite *r, const wk_node *n) {
 
 /* ---- blocks of pixels ------------------------------------------------------------------------ */
 
-/* A transposition of six axes between reshapes from and to an image of four. */
+/* A transposition of six axes between reshapes, as what becomes of the image x. */
 typedef struct {
   wk_value_id x;
   int64_t rows, columns, channels; /* of a block; of the image with more pixels */
-  bool is_back;
-  bool is_inner;    /* a channel's pixels follow one another, not a pixel's channels */
+  bool is_back, by_columns;
+  bool is_inner;                /* a channel's pixels follow one another, not a pixel's channels */
+  bool is_last;                 /* channels are the last axis of both images */
+  int64_t from[WK_MAX_RANK], to[WK_MAX_RANK]; /* the images: of four axes */
 } blocks;
 
-static bool is_order(const int64_t *perm, const int64_t *want) {
-  return !memcmp(perm, want, 6 * sizeof *perm);
+/* The orders of axes of the six, and where n, h, w, rows, columns and c are among them. */
+static const struct {
+  int64_t perm[6];
+  int n, h, w, rows, columns, c;
+  bool is_back, by_columns, is_inner, is_last;
+} orders[] = {
+    {{0, 3, 4, 1, 5, 2}, 0, 4, 5, 1, 2, 3, false, false, false, false},
+    {{0, 3, 4, 2, 5, 1}, 0, 4, 5, 2, 1, 3, false, true, false, false},
+    {{0, 1, 4, 2, 5, 3}, 0, 4, 5, 2, 3, 1, false, false, true, false},
+    {{0, 3, 5, 1, 2, 4}, 0, 2, 4, 3, 5, 1, true, false, false, false},
+    {{0, 5, 3, 1, 2, 4}, 0, 2, 4, 3, 5, 1, true, true, false, false},
+    {{0, 1, 3, 5, 2, 4}, 0, 2, 4, 3, 5, 1, true, false, true, false},
+    {{0, 1, 3, 2, 4, 5}, 0, 1, 2, 3, 4, 5, false, false, false, true},
+    {{0, 1, 4, 2, 3, 5}, 0, 1, 2, 4, 3, 5, false, true, false, true},
+    {{0, 1, 3, 2, 4, 5}, 0, 1, 3, 2, 4, 5, true, false, false, true},
+    {{0, 1, 3, 4, 2, 5}, 0, 1, 3, 2, 4, 5, true, true, false, true},
+};
+
+/* An image of these sizes, of four axes; channels last: whatever its axes before these are. */
+static bool is_image(const wk_type *t, const int64_t dims[4], bool is_last) {
+  wk_type image = wk_type_make(t->dtype, 4, dims);
+  if (!is_last) return wk_shape_equal(t, &image);
+  return t->rank > 1 && t->dims[t->rank - 1] == dims[3] &&
+         wk_type_count(t) == wk_type_count(&image);
 }
 
-static bool joins(const wk_type *x, int i, int64_t a, int64_t b) { return x->dims[i] == a * b; }
+static void set_image(int64_t out[4], int64_t n, int64_t c, int64_t h, int64_t w, bool is_last) {
+  const int64_t image[4] = {n, is_last ? h : c, is_last ? w : h, is_last ? c : w};
+  memcpy(out, image, sizeof image);
+}
 
-/* Channels come apart, or together, as [rows, columns, c] or [c, rows, columns]. */
+/* The movement that ends with the reshape `joined`. */
 static bool blocks_of(const wk_rewrite *r, const wk_node *joined, blocks *out) {
-  static const int64_t forth[2][6] = {{0, 3, 4, 1, 5, 2}, {0, 1, 4, 2, 5, 3}};
-  static const int64_t back[2][6] = {{0, 3, 5, 1, 2, 4}, {0, 1, 3, 5, 2, 4}};
   const wk_node *t = wk_made_by(r, joined->in[0], WK_OP_TRANSPOSE);
   const wk_node *apart = t ? wk_made_by(r, t->in[0], WK_OP_RESHAPE) : NULL;
-  if (!apart) return false;
-  const wk_type *x = wk_type_of(r, apart->in[0]), *six = wk_type_of(r, apart->out[0]);
-  const wk_type *y = wk_type_of(r, joined->out[0]);
-  const int64_t *perm = WK_ATTR(t, transpose)->perm.v, *d = six->dims;
-  if (x->rank != 4 || six->rank != 6 || y->rank != 4 || x->dims[0] != d[0] || y->dims[0] != d[0] ||
-      !wk_accel_is_8_bit(x->dtype))
-    return false;
-  for (int k = 0; k < 2; k++) {
-    const int64_t rows = k ? d[2] : d[1], columns = k ? d[3] : d[2], c = k ? d[1] : d[3];
-    if (is_order(perm, forth[k]) && joins(x, 1, rows * columns, c) && joins(x, 2, d[4], 1) &&
-        joins(y, 2, d[4], rows) && joins(y, 3, d[5], columns)) {
-      *out = (blocks){apart->in[0], rows, columns, c, false, k == 1};
-      return true;
-    }
-    if (is_order(perm, back[k]) && joins(x, 1, d[1], 1) && joins(x, 2, d[2], d[3]) &&
-        joins(x, 3, d[4], d[5]) && joins(y, 2, d[2], 1) && joins(y, 1, d[1], d[3] * d[5])) {
-      *out = (blocks){apart->in[0], d[3], d[5], d[1], true, k == 1};
-      return true;
-    }
+  if (!apart || wk_type_of(r, t->in[0])->rank != 6) return false;
+  const wk_type *x = wk_type_of(r, apart->in[0]), *y = wk_type_of(r, joined->out[0]);
+  const int64_t *perm = WK_ATTR(t, transpose)->perm.v, *d = wk_type_of(r, t->in[0])->dims;
+  bool is_found = false;
+  for (size_t k = 0; k < WK_COUNTOF(orders) && !is_found && wk_accel_is_8_bit(x->dtype); k++) {
+    const int64_t n = d[orders[k].n], h = d[orders[k].h], w = d[orders[k].w], c = d[orders[k].c];
+    const int64_t rows = d[orders[k].rows], columns = d[orders[k].columns];
+    const bool is_last = orders[k].is_last;
+    blocks b = {apart->in[0], rows, columns, c, orders[k].is_back, orders[k].by_columns,
+                orders[k].is_inner, is_last, {0}, {0}};
+    set_image(b.is_back ? b.to : b.from, n, rows * columns * c, h, w, is_last);
+    set_image(b.is_back ? b.from : b.to, n, c, h * rows, w * columns, is_last);
+    is_found = !memcmp(perm, orders[k].perm, sizeof orders[k].perm) && rows * columns > 1 &&
+               is_image(x, b.from, is_last) && is_image(y, b.to, is_last);
+    if (is_found) *out = b;
   }
-  return false;
+  return is_found;
 }
 
 /* Channels [outer, inner] as [inner, outer]. */
@@ -103,19 +124,23 @@ static wk_value_id turn_channels(wk_rewrite *r, wk_value_id x, int64_t outer, in
 }
 
 static bool spread(wk_rewrite *r, const wk_node *n) {
+  static const int64_t first[4] = {0, 3, 1, 2}, last[4] = {0, 2, 3, 1};
   blocks b;
   const wk_value_id old = n->out[0];
-  if (n->op != WK_OP_RESHAPE || !blocks_of(r, n, &b) || b.rows * b.columns < 2) return false;
+  if (n->op != WK_OP_RESHAPE || !blocks_of(r, n, &b)) return false;
+  const wk_type y = *wk_type_of(r, old);
   const bool turns = b.is_inner && b.channels > 1;
   wk_attr_depth_to_space *a = wk_attrs_new(r->arena, WK_OP_DEPTH_TO_SPACE);
-  a->rows = b.rows, a->columns = b.columns, a->back = b.is_back;
+  a->rows = b.rows, a->columns = b.columns, a->by_columns = b.by_columns, a->back = b.is_back;
   r->name = n->name;
-  wk_value_id x = b.x;
+  wk_value_id x = wk_rewrite_reshape(r, b.x, 4, b.from);
+  if (b.is_last) x = wk_rewrite_transpose(r, x, first);
   if (turns && !b.is_back) x = turn_channels(r, x, b.channels, b.rows * b.columns);
   if (x != WK_NONE) x = wk_rewrite_1(r, WK_OP_DEPTH_TO_SPACE, a, x);
   if (turns && b.is_back && x != WK_NONE)
     x = turn_channels(r, x, b.rows * b.columns, b.channels);
-  return wk_rewrite_replace(r, old, x);
+  if (b.is_last) x = wk_rewrite_transpose(r, x, last);
+  return wk_rewrite_replace(r, old, wk_rewrite_reshape(r, x, y.rank, y.dims));
 }
 
 bool wk_accel_move_pixels(wk_rewrite *r, wk_node_id id, const wk_node *n) {
@@ -243,7 +268,7 @@ static bool widened(wk_rewrite *r, const wk_attr_depth_to_space *b, const wk_typ
 /* A window over channels that are blocks of an image's pixels is one over these pixels. */
 bool wk_accel_widen_windows(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   (void)id;
-  static const int64_t perm[6] = {0, 3, 4, 1, 5, 2};
+  static const int64_t perm[2][6] = {{0, 3, 4, 1, 5, 2}, {0, 3, 4, 2, 5, 1}};
   const wk_node *d = n->op == WK_OP_CONV ? wk_made_by(r, n->in[0], WK_OP_DEPTH_TO_SPACE) : NULL;
   wk_value_id in[WK_MAX_RANK + 8];
   if (!d || n->predicate != WK_NONE || n->n_in > WK_COUNTOF(in)) return false;
@@ -252,11 +277,12 @@ bool wk_accel_widen_windows(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   wk_attr_conv *a = wk_attrs_clone(r->arena, WK_OP_CONV, n->attrs);
   if (!b.back || !is_dense(r, d->in[0]) || !widened(r, &b, &w, a)) return false;
   const int64_t c = w.dims[1] / (b.rows * b.columns);
-  const int64_t six[6] = {w.dims[0], b.rows, b.columns, c, w.dims[2], w.dims[3]};
+  const int64_t outer = b.by_columns ? b.columns : b.rows;
+  const int64_t six[6] = {w.dims[0], outer, b.rows * b.columns / outer, c, w.dims[2], w.dims[3]};
   const int64_t wide[4] = {w.dims[0], c, w.dims[2] * b.rows, w.dims[3] * b.columns};
   memcpy(in, n->in, n->n_in * sizeof *in);
   in[0] = d->in[0];
-  in[1] = rearranged(r, n->in[1], 6, six, perm, 4, wide);
+  in[1] = rearranged(r, n->in[1], 6, six, perm[b.by_columns], 4, wide);
   r->name = n->name;
   return in[1] != WK_NONE &&
          wk_rewrite_replace(r, n->out[0], wk_rewrite_like(r, n, a, n->n_in, in));

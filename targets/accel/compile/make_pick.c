@@ -57,6 +57,8 @@ static bool views_of(wk_accel_making *k, wk_accel_op *op, wk_accel_operand *x,
   const wk_accel_operand *const all[] = {y, x};
   *y = wk_accel_result(k, k->node->out[0]);
   if (!wk_accel_operand_of(k, k->node->in[0], x)) return false;
+  if (x->lane != y->lane)
+    return wk_accel_refuse(k, "operand and result lie in blocks along different axes");
   wk_accel_view_of *view =
       wk_accel_view_for(all, 2, wk_accel_lies_as_line(k->g, k->node->out[0]));
   return view(k, y, &op->out) && view(k, x, &op->a);
@@ -200,7 +202,8 @@ bool wk_accel_make_depth_to_space(wk_accel_making *k) {
   op.n_picks = (size_t)(a->rows * a->columns);
   wk_accel_pick *picks = wk_arena_alloc(k->net->arena, op.n_picks * sizeof *picks);
   for (int64_t i = 0; i < (int64_t)op.n_picks; i++) {
-    int64_t row = i / a->columns, column = i % a->columns, c = i * wide->c;
+    int64_t row = a->by_columns ? i % a->rows : i / a->columns, c = i * wide->c;
+    int64_t column = a->by_columns ? i / a->rows : i % a->columns;
     picks[i] = (wk_accel_pick){.ny = deep->h, .nx = deep->w, .sy = 1, .sx = 1, .step_y = 1,
                                .step_x = 1, .nc = wide->c, .fn = WK_CHOICE_MAP_move};
     if (a->back) {
