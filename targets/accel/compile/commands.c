@@ -671,6 +671,7 @@ void wk_accel_emit_vector(const wk_accel_work *w, size_t piece, size_t end,
   if (w->op->kind == WK_ACCEL_MAP) emit_map(w, piece, end, k, table);
   else if (w->op->kind == WK_ACCEL_PICK)
     for (size_t i = 0; i < w->op->n_picks; i++) emit_pick(w, &w->op->picks[i], k);
+  else if (w->op->kind == WK_ACCEL_TURN) wk_accel_emit_turn(w);
   else if (w->op->kind == WK_ACCEL_POOL) emit_pool(w, k);
   else emit_rows(w, k, table);
 }

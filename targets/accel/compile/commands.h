@@ -38,4 +38,7 @@ int64_t wk_accel_chunks(const wk_accel_work *w);
 void wk_accel_emit_vector(const wk_accel_work *w, size_t piece, size_t end,
                           const wk_accel_consts *c);
 
+/* Of TURN. */
+void wk_accel_emit_turn(const wk_accel_work *w);
+
 #endif

@@ -141,6 +141,7 @@ static int64_t vector_of_row(const wk_accel_net *net, const wk_accel_op *op) {
 static int64_t vector_of(const wk_accel_net *net, const wk_accel_op *op) {
   if (op->kind == WK_ACCEL_MAP) return vector_of_map(net, op);
   if (op->kind == WK_ACCEL_PICK) return vector_of_pick(net, op);
+  if (op->kind == WK_ACCEL_TURN) return 0; /* but for copies, as above */
   return op->kind == WK_ACCEL_POOL ? vector_of_pool(net, op) : vector_of_row(net, op);
 }
 

@@ -39,7 +39,7 @@ typedef struct {
 } wk_accel_view;
 
 typedef enum { WK_ACCEL_CONV, WK_ACCEL_DWC, WK_ACCEL_MM, WK_ACCEL_MAP, WK_ACCEL_POOL,
-               WK_ACCEL_ROW, WK_ACCEL_PICK } wk_accel_kind;
+               WK_ACCEL_ROW, WK_ACCEL_PICK, WK_ACCEL_TURN } wk_accel_kind;
 
 /* Of PICK, which MAP commands compute: pixels (y + i * sy, x + j * sx) of the result, i < ny,
  * j < nx, their channels [c, c + nc), from pixels (from_y[k] + i * step_y, from_x[k] + j * step_x)
@@ -192,6 +192,11 @@ bool wk_accel_operand_of(wk_accel_making *k, wk_value_id v, wk_accel_operand *ou
 bool wk_accel_constant(wk_accel_making *k, wk_value_id v, int lane, wk_accel_operand *out);
 /* Where node's result goes. */
 wk_accel_operand wk_accel_result(wk_accel_making *k, wk_value_id v);
+/* A tensor of its own for a value, in blocks along this axis. */
+wk_accel_operand wk_accel_fresh(wk_accel_making *k, wk_value_id v, int lane);
+/* x, where v lies, becomes a copy in blocks along axis `lane`, unless it lies so: both are among
+ * the last two axes, else a refusal. TURN: row y of the result is channel y of `a`, of all rows. */
+bool wk_accel_turn(wk_accel_making *k, wk_value_id v, int lane, wk_accel_operand *x);
 /* Axes of images ([n,c,h,w], [n,c,w]) with lanes along axis 1; of rows ([.., h, c]); false where
  * they are not so. [n,c,w] is an image of one column, a line; so is [n,c,1,w] for wk_accel_line. */
 typedef bool wk_accel_view_of(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out);

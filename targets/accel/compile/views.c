@@ -87,7 +87,8 @@ wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op
   wk_sched_view y = {.tensor = x->tensor};
   if (x->tensor < 0) return y;
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
-  bool is_all = (operand == 0 && op->is_flat) || (operand == 1 && op->kind == WK_ACCEL_MM);
+  bool is_all = (operand == 0 && (op->is_flat || op->kind == WK_ACCEL_TURN)) ||
+                (operand == 1 && op->kind == WK_ACCEL_MM);
   wk_accel_planes_of(net, x, y.planes);
   if (wk_accel_stacks(net, op) > 1) y.stack = wk_accel_stack_planes(net, x);
   if (op->heads && operand) y.stack = (y.planes[1] - y.planes[0]) / op->heads;
