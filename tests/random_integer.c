@@ -196,7 +196,7 @@ void random_integer_resize(maker *k) {
   static const char *const roundings[] = {"round_prefer_floor", "floor", "ceil"};
   tensor x = *image(k);
   const wk_type t = *type_of(k, x.q);
-  int64_t sizes[WK_MAX_RANK], factor = pick(k, 2, 4);
+  int64_t sizes[WK_MAX_RANK], factor = pick(k, 2, 3);
   double scales[WK_MAX_RANK];
   if (wk_type_count(&t) > 20000) return;
   bool is_even = chance(k, 50);
