@@ -64,5 +64,7 @@ wk_value_id draw_op_integer_matmul(draw *d, wk_op op);
 wk_value_id draw_op_integer_avg_pool(draw *d, wk_op op);
 wk_value_id draw_op_integer_softmax(draw *d, wk_op op);
 wk_value_id draw_op_integer_norm(draw *d, wk_op op);
+wk_value_id draw_op_integer_resize(draw *d, wk_op op);
+wk_value_id draw_op_depth_to_space(draw *d, wk_op op);
 
 #endif

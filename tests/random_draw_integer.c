@@ -72,6 +72,37 @@ wk_value_id draw_op_integer_avg_pool(draw *d, wk_op op) {
   return draw_1(d, op, a, x);
 }
 
+wk_value_id draw_op_integer_resize(draw *d, wk_op op) {
+  int64_t dims[WK_MAX_RANK];
+  int rank = draw_dims(d, 1, dims);
+  wk_value_id x = bytes(d, rank, dims);
+  ATTRS(d, integer_resize, INTEGER_RESIZE);
+  a->axis = draw_int(d, 0, rank - 1);
+  a->x_zero = value(d, draw_type(d, x)->dtype);
+  a->shift = draw_int(d, 1, 22);
+  int64_t n = dims[a->axis] ? draw_int(d, 1, 9) : 0, most = INT64_C(1) << a->shift, list[4][9];
+  for (int64_t i = 0; i < n; i++) {
+    for (int k = 0; k < 2; k++) list[k][i] = draw_int(d, 0, dims[a->axis] - 1);
+    list[2][i] = draw_chance(d, 30) ? most - 1 : draw_int(d, 0, most - 1);
+    list[3][i] = most - 1 - list[2][i];
+  }
+  a->near = wk_ints_dup(d->a, list[0], n), a->far = wk_ints_dup(d->a, list[1], n);
+  a->near_mult = wk_ints_dup(d->a, list[2], n), a->far_mult = wk_ints_dup(d->a, list[3], n);
+  DRAW_RANGE(d, a);
+  return draw_1(d, op, a, x);
+}
+
+wk_value_id draw_op_depth_to_space(draw *d, wk_op op) {
+  ATTRS(d, depth_to_space, DEPTH_TO_SPACE);
+  a->rows = draw_int(d, 1, 3), a->columns = draw_int(d, 1, 3);
+  a->back = draw_chance(d, 50), a->by_columns = draw_chance(d, 50);
+  int64_t deep = a->back ? 1 : a->rows * a->columns, wide[2] = {a->rows, a->columns};
+  int64_t dims[] = {draw_int(d, 0, 2), deep * draw_int(d, 1, 4), draw_int(d, 1, 4),
+                    draw_int(d, 1, 4)};
+  for (int k = 0; k < 2 && a->back; k++) dims[2 + k] *= wide[k];
+  return draw_1(d, op, a, bytes(d, 4, dims));
+}
+
 wk_value_id draw_op_integer_softmax(draw *d, wk_op op) {
   int64_t dims[WK_MAX_RANK];
   int rank = draw_dims(d, 1, dims), shift;

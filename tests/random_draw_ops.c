@@ -548,6 +548,7 @@ static const struct { const char *rule; drawer run; } by_rule[] = {
     {"random", draw_op_random_numbers}, {"predicate", unary},
     {"integer_matmul", draw_op_integer_matmul}, {"integer_avg_pool", draw_op_integer_avg_pool},
     {"integer_softmax", draw_op_integer_softmax}, {"integer_norm", draw_op_integer_norm},
+    {"integer_resize", draw_op_integer_resize}, {"depth_to_space", draw_op_depth_to_space},
 };
 
 static drawer drawer_of(wk_op op) {

@@ -190,6 +190,30 @@ static void pool(maker *k) {
   quantise(k, y, size_of(k, &x));
 }
 
+void random_integer_resize(maker *k) {
+  static const char *const maps[] = {"half_pixel", "asymmetric", "align_corners",
+                                     "pytorch_half_pixel", "half_pixel_symmetric"};
+  static const char *const roundings[] = {"round_prefer_floor", "floor", "ceil"};
+  tensor x = *image(k);
+  const wk_type t = *type_of(k, x.q);
+  int64_t sizes[WK_MAX_RANK], factor = pick(k, 2, 4);
+  double scales[WK_MAX_RANK];
+  if (wk_type_count(&t) > 20000) return;
+  bool is_even = chance(k, 50);
+  for (int i = 0; i < t.rank; i++) {
+    int64_t n = t.dims[i];
+    sizes[i] = i < 2 ? n : is_even ? factor * n : chance(k, 20) ? n : pick(k, 1, 2 * n + 1);
+    scales[i] = (double)sizes[i] / (double)n;
+  }
+  wk_attr_resize *a = wk_attrs_new(k->m->arena, WK_OP_RESIZE);
+  a->sizes = list(k, sizes, t.rank);
+  a->scales = wk_floats_dup(k->m->arena, scales, t.rank);
+  a->mode = chance(k, 70) ? "linear" : "nearest";
+  a->coordinates = maps[pick(k, 0, WK_COUNTOF(maps) - 1)];
+  a->nearest = roundings[pick(k, 0, WK_COUNTOF(roundings) - 1)];
+  quantise(k, wk_build(k->g, WK_OP_RESIZE, a, 1, real(k, &x)), size_of(k, &x));
+}
+
 static void mean(maker *k) {
   tensor x = *image(k);
   wk_attr_reduce_mean *a = wk_attrs_new(k->m->arena, WK_OP_REDUCE_MEAN);
@@ -215,9 +239,10 @@ static void move(maker *k) {
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
 static void (*const draws[])(maker *) = {
-    conv_transpose, batched_matmul, conv,   conv,     conv,      conv,     matmul,
-    matmul,         binary,         binary, function, again,     softmax,  pool,
-    pool,           mean,           concat, move,     normalise, normalise};
+    conv_transpose, batched_matmul, conv,   conv,     conv,      conv,      matmul,
+    matmul,         binary,         binary, function, again,     softmax,   pool,
+    pool,           mean,           concat, move,     normalise, normalise, random_integer_resize,
+    random_integer_resize};
 
 void random_integer_any(maker *k) { draws[pick(k, 0, WK_COUNTOF(draws) - 1)](k); }
 

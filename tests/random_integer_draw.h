@@ -175,5 +175,7 @@ static inline void finish(maker *k) {
 
 /* Draws one operator of any kind (random_integer.c), or none. */
 void random_integer_any(maker *k);
+/* An image, by linear interpolation or to the nearest pixel. */
+void random_integer_resize(maker *k);
 
 #endif

@@ -304,20 +304,38 @@ static void shuffle(maker *k) {
   keep(k, reshaped(k, y, 4, t.dims), x.scale, x.zero);
 }
 
-/* Channels to pixels, or pixels to channels. */
+/* Channels to blocks of b by b pixels, or back; a block's pixels or its channels outermost. */
 static void depth_to_space(maker *k) {
+  static const int64_t forth[2][6] = {{0, 3, 4, 1, 5, 2}, {0, 1, 4, 2, 5, 3}};
+  static const int64_t back[2][6] = {{0, 3, 5, 1, 2, 4}, {0, 1, 3, 5, 2, 4}};
+  tensor x = picture(k);
+  const wk_type t = *type_of(k, x.q);
+  int64_t n = t.dims[0], c = t.dims[1], h = t.dims[2], w = t.dims[3], b = chance(k, 70) ? 2 : 3;
+  const int64_t deep[2][6] = {{n, b, b, c / b / b, h, w}, {n, c / b / b, b, b, h, w}};
+  int inner = chance(k, 50);
+  if (c % (b * b) == 0 && chance(k, 50)) {
+    wk_value_id y = transposed(k, reshaped(k, x.q, 6, deep[inner]), 6, forth[inner]);
+    keep(k, reshaped(k, y, 4, (int64_t[]){n, c / b / b, b * h, b * w}), x.scale, x.zero);
+  } else if (h % b == 0 && w % b == 0) {
+    wk_value_id y = reshaped(k, x.q, 6, (int64_t[]){n, c, h / b, b, w / b, b});
+    y = transposed(k, y, 6, back[inner]);
+    keep(k, reshaped(k, y, 4, (int64_t[]){n, b * b * c, h / b, w / b}), x.scale, x.zero);
+  }
+}
+
+/* The same of an image whose channels are last, to or from rows. */
+static void merge_pixels(maker *k) {
+  static const int64_t last[4] = {0, 2, 3, 1};
+  static const int64_t back[2][6] = {{0, 1, 3, 2, 4, 5}, {0, 1, 3, 4, 2, 5}};
   tensor x = picture(k);
   const wk_type t = *type_of(k, x.q);
   int64_t n = t.dims[0], c = t.dims[1], h = t.dims[2], w = t.dims[3];
-  if (c % 4 == 0 && chance(k, 50)) {
-    wk_value_id y = reshaped(k, x.q, 6, (int64_t[]){n, c / 4, 2, 2, h, w});
-    y = transposed(k, y, 6, (int64_t[]){0, 1, 4, 2, 5, 3});
-    keep(k, reshaped(k, y, 4, (int64_t[]){n, c / 4, 2 * h, 2 * w}), x.scale, x.zero);
-  } else if (h % 2 == 0 && w % 2 == 0) {
-    wk_value_id y = reshaped(k, x.q, 6, (int64_t[]){n, c, h / 2, 2, w / 2, 2});
-    y = transposed(k, y, 6, (int64_t[]){0, 3, 5, 1, 2, 4});
-    keep(k, reshaped(k, y, 4, (int64_t[]){n, 4 * c, h / 2, w / 2}), x.scale, x.zero);
-  }
+  if (h % 2 || w % 2) return;
+  wk_value_id y = transposed(k, x.q, 4, last);
+  y = reshaped(k, y, 6, (int64_t[]){n, h / 2, 2, w / 2, 2, c});
+  y = transposed(k, y, 6, back[chance(k, 50)]);
+  keep(k, chance(k, 50) ? reshaped(k, y, 4, (int64_t[]){n, h / 2, w / 2, 4 * c})
+                        : reshaped(k, y, 3, (int64_t[]){n, h * w / 4, 4 * c}), x.scale, x.zero);
 }
 
 /* Images as rows, rows of pixels, or an axis cut or joined. */
@@ -525,6 +543,7 @@ static void anything(maker *k) {
 static void (*const draws[])(maker *) = {
     conv,   conv,  conv,   conv,      conv,    residual, residual, conv_line,      conv_transpose,
     slice,  split, concat, concat,    pad,     shuffle,  reshape,  depth_to_space, transpose,
+    depth_to_space, merge_pixels, random_integer_resize, random_integer_resize,
     rows,   rows,  pool,   pool,      project, classify, attention, squeeze_excite, broadcast,
     broadcast, anything, anything, anything, anything};
 

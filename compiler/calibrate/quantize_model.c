@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/calibrate/quantize.h"
+#include "compiler/lower/lower.h"
 #include "compiler/passes/passes.h"
 
 void wk_quantize_job_free(wk_quantize_job *j) {
@@ -116,14 +117,14 @@ static wk_status run_passes(wk_module *m) {
   return NULL;
 }
 
-/* Weights that stand transposed in the file, and rows of a table that always are the same ones: the
- * pass leaves large ones to the target. */
+/* Weights that stand transposed in the file, those of one direction, and rows of a table that
+ * always are the same ones: the pass leaves large ones to the target. */
 static wk_status fold_weights(wk_module *m) {
   wk_graph *g = m->main;
   m->constant_bytes_left = m->fold_work_left = INT64_MAX;
   for (size_t i = 0; i < g->nodes.n; i++) {
     const wk_node *n = &g->nodes.data[i];
-    bool moves = n->op == WK_OP_TRANSPOSE || n->op == WK_OP_RESHAPE ||
+    bool moves = n->op == WK_OP_TRANSPOSE || n->op == WK_OP_RESHAPE || n->op == WK_OP_SLICE ||
                  (n->op == WK_OP_GATHER && wk_is_const(g, n->in[1]));
     bool folded;
     if (n->dead || !moves || !wk_is_const(g, n->in[0]) || !wk_eval_is_foldable(g, n)) continue;
@@ -247,11 +248,31 @@ wk_status wk_quantize_load(wk_quantize_job *j) {
   return wk_quantize_prepare(j);
 }
 
+static bool is_kept(const wk_quantize_job *j, const wk_node *n) {
+  const wk_strings *keep = &j->opts->keep_float;
+  for (size_t k = 0; k < keep->n; k++)
+    for (const char *p = keep->data[k]; *p; p += *p == ',') {
+      const char *name = wk_arena_strndup(j->arena, p, strcspn(p, ","));
+      if (!strcasecmp(name, wk_op_get(n->op)->name) || (n->name && !strcmp(name, n->name)))
+        return true;
+      p += strlen(name);
+    }
+  return false;
+}
+
+/* All but recurrent layers of constant weights: their product with the input of all steps, a layer
+ * of its own, comes before a loop that has the state. */
+static bool stays(void *ctx, const wk_graph *g, const wk_node *n) {
+  return wk_op_get(n->op)->cls != WK_CLASS_RECURRENT || n->predicate != WK_NONE ||
+         g != g->module->main || !wk_is_const(g, n->in[1]) || is_kept(ctx, n);
+}
+
 wk_status wk_quantize_prepare(wk_quantize_job *j) {
   int64_t changes = 0;
   WK_TRY(refuse_quantised(j));
   WK_TRY(refuse_lists(j));
   WK_TRY(make_samples(j));
+  WK_TRY(wk_lower_nodes(j->m, stays, j));
   WK_TRY(run_passes(j->m));
   WK_TRY(fold_weights(j->m));
   WK_TRY(wk_quantize_norms(j->m, &changes));

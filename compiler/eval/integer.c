@@ -99,3 +99,24 @@ wk_status wk_eval_integer_norm(const wk_eval_call *c) {
   free(row);
   return NULL;
 }
+
+/* ---- resize ---------------------------------------------------------------------------------- */
+
+wk_status wk_eval_integer_resize(const wk_eval_call *c) {
+  if (!wk_eval_out(c, 0)) return NULL;
+  const wk_attr_integer_resize *a = c->a.node->attrs;
+  const wk_tensor *x = &c->a.in[0], *y = &c->a.out[0];
+  const wk_axis from = wk_axis_of(&x->type, a->axis), to = wk_axis_of(&y->type, a->axis);
+  const wk_scalar by = {.i = a->shift};
+  for (int64_t i = 0, n = wk_type_count(&y->type); i < n; i++) {
+    int64_t o = i / (to.n * to.inner), at = i / to.inner % to.n, k = i % to.inner;
+    int64_t first = o * from.n * from.inner + k;
+    int64_t near = wk_load_i64(x->data, x->type.dtype, first + a->near.v[at] * from.inner);
+    int64_t far = wk_load_i64(x->data, x->type.dtype, first + a->far.v[at] * from.inner);
+    wk_scalar sum = {.i = (near - a->x_zero) * a->near_mult.v[at] +
+                          (far - a->x_zero) * a->far_mult.v[at]};
+    sum = wk_expr_apply(WK_EX_SHR_ROUND, WK_I32, WK_I32, sum, by, by);
+    wk_store_i64(y->data, y->type.dtype, i, limited(sum.i + a->zero, a->lo, a->hi));
+  }
+  return NULL;
+}

@@ -152,6 +152,27 @@ static void pick(const wk_eval_call *c, taps *const *tables) {
   wk_remap_free(&y->type, from);
 }
 
+/* Channel p is channel p % c of pixel p / c of its block. */
+wk_status wk_eval_depth_to_space(const wk_eval_call *c) {
+  if (!wk_eval_out(c, 0)) return NULL;
+  const wk_attr_depth_to_space *a = c->a.node->attrs;
+  const wk_tensor *x = &c->a.in[0], *y = &c->a.out[0];
+  const wk_type *wide = a->back ? &x->type : &y->type, *deep = a->back ? &y->type : &x->type;
+  const int64_t size = wk_dtype_size(x->type.dtype), channels = wide->dims[1];
+  int64_t at[WK_MAX_RANK] = {0};
+  for (int64_t i = 0, n = wk_type_count(deep); i < n; i++) {
+    int64_t pixel = at[1] / channels;
+    int64_t row = a->by_columns ? pixel % a->rows : pixel / a->columns;
+    int64_t column = a->by_columns ? pixel / a->rows : pixel % a->columns;
+    int64_t h = at[2] * a->rows + row, w = at[3] * a->columns + column;
+    int64_t other = ((at[0] * channels + at[1] % channels) * wide->dims[2] + h) * wide->dims[3] + w;
+    memcpy((char *)y->data + (a->back ? i : other) * size,
+           (const char *)x->data + (a->back ? other : i) * size, (size_t)size);
+    wk_walk_next(4, deep->dims, at);
+  }
+  return NULL;
+}
+
 wk_status wk_eval_resize(const wk_eval_call *c) {
   if (!wk_eval_out(c, 0) || wk_type_count(&c->a.out[0].type) == 0) return NULL;
   const wk_attr_resize *a = c->a.node->attrs;

@@ -81,6 +81,20 @@ uint16_t wk_expr_centred(wk_expr_builder *b, uint16_t x, int64_t zero);
 #define WK_POOL_TAPS (1 << 16)
 #define WK_POOL_POSITIONS (1 << 24) /* of windows: each has a factor, which compilers look at */
 
+/* ---- resize ---------------------------------------------------------------------------------- */
+
+/* Linear interpolation goes axis by axis, in their order, each a step of its own; between them
+ * numbers keep the type, scale and zero point of x:
+ *
+ *   y = saturate(shr_round((x[near] - zx) * near_mult + (x[far] - zx) * far_mult, shift) + zy)
+ *
+ * with the two elements that a result lies between. The multipliers are weight * sx / sy by one
+ * shift for the axis (wk_rescale_common), so weights of halves, quarters and eighths are exact
+ * where the scales are equal, and others are off by 2^-23. Each axis rounds by half a step of its
+ * result at most: a result of n axes is off by half a step and (n - 1) sx / 2 sy; where
+ * (n - 1) sx / sy is 2 or more there is no integer form. */
+#define WK_RESIZE_SHIFT 30
+
 /* ---- softmax --------------------------------------------------------------------------------- */
 
 /* Integer softmax of a row of n <= WK_SOFTMAX_ROW numbers q (i8 or u8), one division per row:

@@ -290,6 +290,7 @@ static const struct {
     {WK_OP_CONCAT, wk_integer_concat, WK_OP_CONCAT},
     {WK_OP_MAX_POOL, wk_integer_max_pool, WK_OP_MAX_POOL},
     {WK_OP_AVG_POOL, wk_integer_avg_pool, WK_OP_INTEGER_AVG_POOL},
+    {WK_OP_RESIZE, wk_integer_resize, WK_OP_INTEGER_RESIZE},
     {WK_OP_REDUCE_MEAN, wk_integer_mean, WK_OP_REDUCE},
     {WK_OP_REDUCE_MAX, wk_integer_extreme, WK_OP_REDUCE_MAX},
     {WK_OP_REDUCE_MIN, wk_integer_extreme, WK_OP_REDUCE_MIN},

@@ -81,7 +81,8 @@ static bool is_8_bit(const wk_graph *g, wk_value_id v) {
 }
 
 static bool is_integer_operator(wk_op op) {
-  return op == WK_OP_INTEGER_AVG_POOL || op == WK_OP_INTEGER_SOFTMAX || op == WK_OP_INTEGER_NORM;
+  return op == WK_OP_INTEGER_AVG_POOL || op == WK_OP_INTEGER_SOFTMAX ||
+         op == WK_OP_INTEGER_NORM || op == WK_OP_INTEGER_RESIZE;
 }
 
 /* Before lowering, the maps of 8-bit results are those that conversion has made. */

@@ -55,6 +55,7 @@ wk_value_id wk_integer_rescaled(wk_rewrite *r, const wk_node *def, const wk_inte
 wk_value_id wk_integer_concat(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 wk_value_id wk_integer_max_pool(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 wk_value_id wk_integer_avg_pool(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
+wk_value_id wk_integer_resize(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 wk_value_id wk_integer_extreme(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 wk_value_id wk_integer_mean(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 wk_value_id wk_integer_norm(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);

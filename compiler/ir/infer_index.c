@@ -226,6 +226,26 @@ wk_status wk_infer_resize(const wk_infer *i) {
   return NULL;
 }
 
+wk_status wk_infer_depth_to_space(const wk_infer *i) {
+  const wk_attr_depth_to_space *at = i->attrs;
+  wk_type y = wk_type_make(i->in[0]->dtype, i->in[0]->rank, i->in[0]->dims);
+  WK_TRY(wk_want_rank(i, 0, 4, 4));
+  WK_TRY(wk_want_flag(i, "back"));
+  WK_TRY(wk_want_flag(i, "by_columns"));
+  WK_TRY(wk_want_at_least(i, "rows", at->rows, 1));
+  WK_TRY(wk_want_at_least(i, "columns", at->columns, 1));
+  const int64_t block[2] = {at->rows, at->columns};
+  for (int k = 0; k < 2; k++) {
+    int64_t *deep = &y.dims[1], *wide = &y.dims[2 + k];
+    int64_t *less = at->back ? wide : deep, *more = at->back ? deep : wide;
+    if (*less % block[k] || !wk_mul_ok(*more, block[k], more))
+      return BAD(i, "x has no blocks of %lld by %lld", wk_ll(at->rows), wk_ll(at->columns));
+    *less /= block[k];
+  }
+  i->out[0] = y;
+  return NULL;
+}
+
 wk_status wk_infer_grid_sample(const wk_infer *i) {
   const wk_type *x = i->in[0], *grid = i->in[1], *factors = wk_infer_in(i, 2);
   int n = x->rank - 2; /* axes that are sampled */

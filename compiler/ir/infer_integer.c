@@ -79,3 +79,36 @@ wk_status wk_infer_integer_norm(const wk_infer *i) {
   i->out[0] = *x;
   return wk_want_range(i);
 }
+
+/* ---- resize ---------------------------------------------------------------------------------- */
+
+static wk_status want_indices(const wk_infer *i, const char *name, wk_ints v, int64_t n) {
+  for (int64_t k = 0; k < v.n; k++)
+    if (v.v[k] < 0 || v.v[k] >= n)
+      return BAD(i, "%s[%lld] is %lld, must be 0 to %lld", name, wk_ll(k), wk_ll(v.v[k]),
+                 wk_ll(n - 1));
+  return NULL;
+}
+
+wk_status wk_infer_integer_resize(const wk_infer *i) {
+  const wk_attr_integer_resize *at = i->attrs;
+  const wk_type *x = i->in[0];
+  const int64_t most = (INT64_C(1) << WK_RESCALE_BITS_8) - 1;
+  WK_TRY(wk_want_zero(i, 0, "x_zero", at->x_zero));
+  WK_TRY(wk_want_axis(i, "axis", at->axis, x->rank));
+  int64_t n = at->near.n;
+  if (n && !x->dims[at->axis]) return BAD(i, "axis %lld of x is empty", wk_ll(at->axis));
+  WK_TRY(wk_want_list(i, "far", at->far, n, 0));
+  WK_TRY(wk_want_list(i, "near_mult", at->near_mult, n, 0));
+  WK_TRY(wk_want_list(i, "far_mult", at->far_mult, n, 0));
+  WK_TRY(want_indices(i, "near", at->near, x->dims[at->axis]));
+  WK_TRY(want_indices(i, "far", at->far, x->dims[at->axis]));
+  WK_TRY(want_within(i, "shift", at->shift, 1, WK_RESIZE_SHIFT));
+  for (int64_t k = 0; k < n; k++) {
+    WK_TRY(want_within(i, "a multiplier", at->near_mult.v[k], 0, most));
+    WK_TRY(want_within(i, "a multiplier", at->far_mult.v[k], 0, most));
+  }
+  i->out[0] = wk_type_make(x->dtype, x->rank, x->dims);
+  i->out[0].dims[at->axis] = n;
+  return wk_want_range(i);
+}

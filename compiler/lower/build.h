@@ -69,7 +69,8 @@ void *wk_low_table(wk_low *l, int64_t n, size_t entry);
   X(ONE_HOT, one_hot) X(RESIZE, resize) X(REVERSE_SEQUENCE, reverse_sequence) X(TRILU, trilu)      \
   X(MAX_UNPOOL, max_unpool) X(GRID_SAMPLE, grid_sample) X(LSTM, lstm) X(GRU, gru) X(RNN, rnn)      \
   X(INTEGER_MATMUL, integer_matmul) X(INTEGER_AVG_POOL, integer_avg_pool)                          \
-  X(INTEGER_SOFTMAX, integer_softmax) X(INTEGER_NORM, integer_norm)
+  X(INTEGER_SOFTMAX, integer_softmax) X(INTEGER_NORM, integer_norm)                                \
+  X(INTEGER_RESIZE, integer_resize) X(DEPTH_TO_SPACE, depth_to_space)
 #define X(op, fn) void wk_lower_##fn(wk_low *l, const wk_node *n, wk_value_id *out);
 WK_LOWERINGS(X)
 #undef X

@@ -239,3 +239,34 @@ void wk_lower_integer_norm(wk_low *l, const wk_node *n, wk_value_id *out) {
   else v = wk_expr_norm_scaled(m.b, v, g, column(&m, n->in[2]), (int)a->shift);
   out[0] = end(&m, wk_expr_requantized(m.b, v, a->zero, (wk_dtype)a->to, a->lo, a->hi));
 }
+
+/* ---- resize ---------------------------------------------------------------------------------- */
+
+static wk_value_id picked(wk_low *l, wk_value_id x, wk_ints at, int64_t axis) {
+  return wk_low_gather(l, x, wk_low_const_i64(l, 1, &at.n, at.v), axis);
+}
+
+/* Multipliers along an axis. */
+static wk_value_id along(wk_low *l, wk_ints mults, int rank, int64_t axis) {
+  int64_t dims[WK_MAX_RANK];
+  int32_t *v = wk_low_table(l, mults.n, sizeof *v);
+  for (int k = 0; k < rank; k++) dims[k] = k == axis ? mults.n : 1;
+  for (int64_t k = 0; v && k < mults.n; k++) v[k] = (int32_t)mults.v[k];
+  return v ? wk_low_const_i32(l, rank, dims, v) : 0;
+}
+
+void wk_lower_integer_resize(wk_low *l, const wk_node *n, wk_value_id *out) {
+  const wk_attr_integer_resize *a = WK_ATTR(n, integer_resize);
+  const wk_ints at[] = {a->near, a->far}, mults[] = {a->near_mult, a->far_mult};
+  int rank = wk_low_type(l, n->in[0])->rank;
+  map m = begin(l);
+  uint16_t term[2];
+  for (int k = 0; k < 2; k++) {
+    uint16_t x = operand(&m, picked(l, n->in[0], at[k], a->axis));
+    term[k] = wk_expr_centred(m.b, x, a->x_zero);
+    term[k] = wk_expr_2(m.b, WK_EX_MUL, term[k], operand(&m, along(l, mults[k], rank, a->axis)));
+  }
+  uint16_t v = wk_expr_2(m.b, WK_EX_ADD, term[0], term[1]);
+  v = wk_expr_2(m.b, WK_EX_SHR_ROUND, v, wk_expr_i(m.b, WK_I32, a->shift));
+  out[0] = end(&m, wk_expr_requantized(m.b, v, a->zero, (wk_dtype)a->to, a->lo, a->hi));
+}

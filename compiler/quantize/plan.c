@@ -342,9 +342,21 @@ static bool is_named(const wk_quantize_plan *p, const wk_quantize_layer *l, cons
          (l->op == WK_OP_MATMUL && !strcasecmp(name, "Gemm"));
 }
 
+/* A recurrent layer that was left whole is real anyway. */
+static bool is_real(const wk_quantize_plan *p, const char *name) {
+  for (size_t i = 0; i < p->g->nodes.n; i++) {
+    const wk_node *n = &p->g->nodes.data[i];
+    const wk_op_info *op = wk_op_get(n->op);
+    if (!n->dead && op->cls == WK_CLASS_RECURRENT &&
+        (!strcasecmp(op->name, name) || (n->name && !strcmp(n->name, name))))
+      return true;
+  }
+  return false;
+}
+
 wk_status wk_quantize_keep(wk_quantize_plan *p, const char *name) {
   WK_VEC(const char *) names = {0};
-  bool any = false;
+  bool any = is_real(p, name);
   for (size_t i = 0; i < p->layers.n; i++) {
     wk_quantize_layer *l = &p->layers.data[i];
     if (is_named(p, l, name)) {

@@ -96,7 +96,7 @@ static wk_sched_place operand_place(wk_sched_builder *b, const wk_sched_view *v,
 
 /* Every row of its tensor. */
 static bool is_all_rows(const wk_sched_builder *b, const wk_sched_view *x) {
-  return !x->is_whole && !x->has_window && !x->first && x->step == 1 &&
+  return !x->is_whole && !x->has_window && !x->needs && !x->first && x->step == 1 &&
          x->rows == wk_sched_tensor_of(b, x->tensor)->rows;
 }
 

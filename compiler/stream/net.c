@@ -64,6 +64,10 @@ void wk_sched_needed_rows(const wk_sched_tensor *t, const wk_sched_view *x, int6
     if (y0 >= x->rows) y0 = x->rows - 1;
     if (y1 <= y0) y1 = y0 + 1;
   }
+  if (x->needs) {
+    const int64_t first = x->needs[2 * y0], end = x->needs[2 * y1 - 1];
+    y0 = first, y1 = end;
+  }
   wk_sched_rows_of(t, x, y0, y1, rows);
 }
 

@@ -36,6 +36,9 @@ typedef struct {
    * (y1 - 1) * stride - pad + span), as far as there are such; without a window those rows. */
   bool has_window;
   int64_t stride, pad, span;
+  /* Instead of that: row y needs rows [needs[2y], needs[2y + 1]), both of which grow with y; NULL:
+   * not so. */
+  const int64_t *needs;
 } wk_sched_view;
 
 enum { WK_SCHED_OPERANDS = 2 };

@@ -186,7 +186,7 @@ static bool may_carry(const wk_sched_net *net, const wk_sched_group *g, int tens
     for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
       const wk_sched_view *v = &net->ops[i].in[k];
       if (v->tensor != tensor) continue;
-      if (v->has_window && (v->span > v->stride || v->pad)) return true;
+      if (v->needs || (v->has_window && (v->span > v->stride || v->pad))) return true;
       if (v->is_whole || v->step != 1 || readers++) return true;
     }
   return false;

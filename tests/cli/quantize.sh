@@ -34,6 +34,13 @@ gives 'all layers' '^[^ ]+ +Conv ' "$wick" quantize net.onnx --random 2 -v -o q2
 (($(stat -c %s q.onnx) * 2 < $(stat -c %s net.onnx))) && good || bad 'it is no smaller'
 gives 'keep an operator' 'Add|Conv .*float: --keep-float' \
   "$wick" quantize net.onnx --random 2 -v --keep-float conv -o q2.onnx
+check 'a recurrent network' "$wick" zoo lstm -o lstm.onnx
+gives 'the product of all steps with its weights' '^encoder/lstm +MatMul' \
+  "$wick" quantize lstm.onnx --random 2 -v -o q4.onnx
+check 'cpu like eval, with a loop' "$wick" compare q4.onnx
+check 'a recurrent layer stays whole' \
+  "$wick" quantize lstm.onnx --random 2 --keep-float lstm -o q5.onnx
+gives 'as an operator' 'LSTM' "$wick" inspect q5.onnx
 gives 'a bound' '^outputs +([3-9][0-9]|1[0-9][0-9])' \
   "$wick" quantize net.onnx --random 2 --per-channel --target-drop 30dB -o q2.onnx
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the accelerator's compiler rewrites of products before anything is placed: which, and that
- * results stay the same. */
+ * What the accelerator's compiler rewrites of products and images before anything is placed: which,
+ * and that results stay the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,9 +59,25 @@ static const struct {
     {1, SHARED("1,1,3,5", "1,2,1,5,6", "1,2,2,5,6", "1,4,5,6", "", "r")},
 };
 
+/* Weights and biases of ones become numbers that differ. */
+static void vary(wk_graph *g) {
+  wk_rng r = {7};
+  for (size_t v = 0; v < g->values.n; v++) {
+    const wk_value *x = wk_val(g, (wk_value_id)v);
+    int64_t most = x->type.dtype == WK_I8 ? 127 : 9999;
+    if (x->kind != WK_VALUE_CONSTANT || x->type.dtype == WK_I64 ||
+        wk_load_i64(x->data, x->type.dtype, 0) != 1)
+      continue;
+    for (int64_t i = 0; i < wk_type_count(&x->type); i++)
+      wk_store_i64((void *)(uintptr_t)x->data, x->type.dtype, i, wk_rng_range(&r, -most, most));
+  }
+}
+
 /* The graph has so many of the operator left, and computes the same. */
 static void check_adapted(const char *graph, wk_op op, int left) {
-  wk_module *m = module_of(graph), *was = wk_module_clone(m);
+  wk_module *m = module_of(graph);
+  vary(m->main);
+  wk_module *was = wk_module_clone(m);
   const wk_graph *g = was->main;
   wk_tensor *in = random_integer_inputs(g, 1), want[3] = {0}, got[3] = {0};
   wk_str why = {0};
@@ -132,6 +148,85 @@ static void columns_apart(void **state) {
     check_adapted(columns[i].graph, WK_OP_MATMUL, columns[i].products);
 }
 
+/* ---- images ---------------------------------------------------------------------------------- */
+
+#define QUANTISED "epilogue=\"sat<i8>(rescale(%0, 9000000i64, 27i64))\""
+#define ONE_TAP "{strides=[1,1], pads=[0,0,0,0], dilations=[1,1], " QUANTISED "}\n"
+#define MOVED(y, x, apart, perm, joined)                                                          \
+  "  %a" y " = reshape(%" x ") {shape=[" apart "]}\n  %t" y " = transpose(%a" y ") {perm=[" perm  \
+  "]}\n  %" y " = reshape(%t" y ") {shape=[" joined "]}\n"
+#define CONV(y, x, w, attrs) \
+  "  %w" y " = constant i8[" w "] splat(1)\n  %" y " = conv(%" x ", %w" y ") " attrs
+#define END(y) "  output %" y "\n"
+#define DEEP "(%x: i8[2,12,2,3]) {\n"
+#define LAST "(%x: i8[2,4,6,5]) {\n"
+#define WIDE "(%x: i8[2,3,4,6]) {\n"
+
+static const struct {
+  wk_op op;
+  int left;
+  const char *graph;
+} images[] = {
+    /* channels as [rows, columns, c], then [c, rows, columns], which are turned by a convolution */
+    {WK_OP_TRANSPOSE, 0, DEEP MOVED("y", "x", "2,2,2,3,2,3", "0,3,4,1,5,2", "2,3,4,6") END("y")},
+    {WK_OP_TRANSPOSE, 0, DEEP MOVED("y", "x", "2,3,2,2,2,3", "0,1,4,2,5,3", "2,3,4,6") END("y")},
+    {WK_OP_CONV, 1, DEEP MOVED("y", "x", "2,3,2,2,2,3", "0,1,4,2,5,3", "2,3,4,6") END("y")},
+    {WK_OP_TRANSPOSE, 0, WIDE MOVED("y", "x", "2,3,2,2,3,2", "0,3,5,1,2,4", "2,12,2,3") END("y")},
+    {WK_OP_CONV, 1, WIDE MOVED("y", "x", "2,3,2,2,3,2", "0,1,3,5,2,4", "2,12,2,3") END("y")},
+    {WK_OP_DEPTH_TO_SPACE, 1,
+     DEEP MOVED("y", "x", "2,3,4,1,2,3", "0,3,4,1,5,2", "2,1,6,12") END("y")},
+    /* column by column; channels last, as rows or not */
+    {WK_OP_DEPTH_TO_SPACE, 1,
+     DEEP MOVED("y", "x", "2,2,2,3,2,3", "0,3,4,2,5,1", "2,3,4,6") END("y")},
+    {WK_OP_DEPTH_TO_SPACE, 1,
+     WIDE MOVED("y", "x", "2,3,2,2,2,3", "0,5,3,1,2,4", "2,18,2,2") END("y")},
+    {WK_OP_DEPTH_TO_SPACE, 1,
+     LAST MOVED("y", "x", "2,2,2,3,2,5", "0,1,3,4,2,5", "2,2,3,20") END("y")},
+    {WK_OP_DEPTH_TO_SPACE, 1,
+     LAST MOVED("y", "x", "2,2,2,3,2,5", "0,1,3,2,4,5", "2,6,20") END("y")},
+    {WK_OP_DEPTH_TO_SPACE, 1,
+     "(%x: i8[1,24,20]) {\n" MOVED("y", "x", "1,4,6,2,2,5", "0,1,3,2,4,5", "1,8,12,5") END("y")},
+    /* windows of pixels, other orders of axes, other sizes */
+    {WK_OP_DEPTH_TO_SPACE, 0,
+     LAST MOVED("y", "x", "2,2,2,3,2,5", "0,1,3,2,4,5", "12,4,5") END("y")},
+    {WK_OP_DEPTH_TO_SPACE, 0,
+     DEEP MOVED("y", "x", "2,2,2,3,2,3", "0,4,3,1,5,2", "2,2,6,6") END("y")},
+    {WK_OP_DEPTH_TO_SPACE, 0,
+     DEEP MOVED("y", "x", "2,2,2,3,2,3", "0,3,4,1,5,2", "2,3,2,12") END("y")},
+    {WK_OP_DEPTH_TO_SPACE, 0,
+     WIDE MOVED("y", "x", "2,3,2,2,3,2", "0,3,5,1,2,4", "2,6,4,3") END("y")},
+    /* the order of channels in the weights of what makes them, or reads them */
+    {WK_OP_CONV, 1, "(%x: i8[1,5,2,3]) {\n  %b = constant i32[12] splat(1)\n"
+     "  %w = constant i8[12,5,1,1] splat(1)\n  %c = conv(%x, %w, %b) " ONE_TAP
+     MOVED("y", "c", "1,3,2,2,2,3", "0,1,4,2,5,3", "1,3,4,6") END("y")},
+    {WK_OP_CONV, 2, "(%x: i8[1,5,2,3]) {\n" CONV("c", "x", "12,5,1,1", ONE_TAP)
+     MOVED("y", "c", "1,3,2,2,2,3", "0,1,4,2,5,3", "1,3,4,6") END("y") END("c")},
+    {WK_OP_CONV, 1, WIDE MOVED("d", "x", "2,3,2,2,3,2", "0,1,3,5,2,4", "2,12,2,3")
+     CONV("y", "d", "4,12,1,1", ONE_TAP) END("y")},
+    /* a window of blocks of an image that lies dense is one of pixels */
+    {WK_OP_DEPTH_TO_SPACE, 0, WIDE MOVED("d", "x", "2,3,2,2,3,2", "0,3,5,1,2,4", "2,12,2,3")
+     CONV("y", "d", "4,12,3,3", "{strides=[1,2], pads=[1,1,1,1], dilations=[1,1], " QUANTISED
+     "}\n") END("y")},
+    {WK_OP_DEPTH_TO_SPACE, 1, WIDE MOVED("d", "x", "2,3,2,2,3,2", "0,3,5,1,2,4", "2,12,2,3")
+     CONV("y", "d", "4,12,1,1", ONE_TAP) END("y")},
+    {WK_OP_DEPTH_TO_SPACE, 1,
+     "(%x: i8[1,9,4,4]) {\n" MOVED("d", "x", "1,9,2,2,2,2", "0,3,5,1,2,4", "1,36,2,2")
+     CONV("y", "d", "4,36,2,2", ONE_TAP) END("y")},
+    /* the nearest pixel, along each axis that is resized */
+    {WK_OP_INTEGER_RESIZE, 2, WIDE "  %y = resize(%x) {sizes=[2,3,9,12], "
+     "scales=[1.0,1.0,2.25,2.0], mode=\"nearest\"}\n" END("y")},
+    {WK_OP_INTEGER_RESIZE, 1, WIDE "  %y = resize(%x) {sizes=[2,3,4,3], "
+     "scales=[1.0,1.0,1.0,0.5], mode=\"nearest\", coordinates=\"asymmetric\"}\n" END("y")},
+    {WK_OP_RESIZE, 1, WIDE "  %y = resize(%x) {sizes=[2,3,4,3], scales=[1.0,1.0,1.0,0.5], "
+     "mode=\"linear\"}\n" END("y")},
+};
+
+static void pixels_move(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(images); i++)
+    check_adapted(images[i].graph, images[i].op, images[i].left);
+}
+
 static int setup(void **state) {
   (void)state;
   wk_status s = wk_targets_open(&(wk_target_args){.target = "accel:base", .cpu = "avx2"}, &targets);
@@ -147,6 +242,7 @@ static int teardown(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(shared_heads),
-                                     cmocka_unit_test(columns_apart)};
+                                     cmocka_unit_test(columns_apart),
+                                     cmocka_unit_test(pixels_move)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -282,7 +282,29 @@ static const accel_case large[] = {
   "  %y = map(%x, %f) {body=\"sat<i8>(sub(i32(%0), i32(%1)))\"} : i8[" image "]\n"            \
   "  output %y\n}\n"
 
+/* Products over columns, then a sum with what they were made of. */
+#define COLUMNS(n, l, c, weights)                                                                \
+  "graph @main(%x: i8[" n "," l "," c "]) {\n"                                                   \
+  "  %v = constant i8[" l ",9] $" weights "\n  %w = constant i8[9," l "] $" weights "\n"        \
+  "  %t = transpose(%x) {perm=[0,2,1]} : i8[" n "," c "," l "]\n"                                \
+  "  %a = matmul(%t, %v) {epilogue=\"" SCALE("%0") "\"} : i8[" n "," c ",9]\n"                    \
+  "  %b = matmul(%a, %w) {epilogue=\"" SCALE("%0") "\"} : i8[" n "," c "," l "]\n"                \
+  "  %f = transpose(%b) {perm=[0,2,1]} : i8[" n "," l "," c "]\n"                                \
+  "  %y = map(%x, %f) {body=\"sat<i8>(sub(i32(%0), i32(%1)))\"} : i8[" n "," l "," c "]\n"       \
+  "  output %y\n}\n"
+
 static const accel_case forms[] = {
+    {"columns of whole blocks", {.target = "accel:base"}, COLUMNS("1", "32", "48", "288")},
+    {"columns of parts of blocks", {.target = "accel:tiny"}, COLUMNS("1", "21", "43", "189")},
+    {"columns of three matrices", {.target = "accel:base"}, COLUMNS("3", "33", "20", "297")},
+    {"columns of less than a block", {.target = "accel:wide"}, COLUMNS("2", "5", "3", "45")},
+    {"norms of columns", {.target = "accel:tiny"},
+     "graph @main(%x: i8[2,19,30]) {\n  %g = constant i32[19] $19\n"
+     "  %w = constant i8[30,30] $900\n"
+     "  %p = matmul(%x, %w) {epilogue=\"" SCALE("%0") "\"} : i8[2,19,30]\n"
+     "  %t = transpose(%p) {perm=[0,2,1]} : i8[2,30,19]\n"
+     "  %n = integer_norm(%t, %g, %g) {axis=2, centred=1, epsilon=100, shift=23, x_zero=3, zero=2, "
+     "lo=-128, hi=127, to=i8} : i8[2,30,19]\n  output %n\n}\n"},
     {"images whose channels are last in between, a strip at a time", {.target = "accel:tiny"},
      "graph @main(%x: i8[1,40,40,60]) {\n" CHANNELS_LAST("1,40,60", "1,40,40,60")},
     {"two such images", {.target = "accel:tiny"},

@@ -228,12 +228,14 @@ static const struct {
     {"!it reads by index",
      "gather"},
     {"!there is no command for it",
-     "expand tile reduce_min resize"},
+     "expand tile reduce_min"},
     {"functions of one tensor: tables of 256 entries",
      "abs neg sign floor ceil round sqrt reciprocal exp log sin cos tan asin acos atan sinh "
      "cosh asinh acosh atanh tanh erf sigmoid relu leaky_relu thresholded_relu elu selu celu "
      "softplus softsign hard_sigmoid hard_swish silu gelu gelu_tanh mish shrink clip div mod "
      "fmod min max pow prelu fake_quantize"},
+    {"linear and nearest; rows and columns",
+     "resize"},
     {"constant weights, 1 or 2 spatial axes",
      "conv"},
     {"constant weights, 2 spatial axes, no groups, dilations or output padding",

@@ -36,7 +36,8 @@ static const struct { const char *body, *left; } cases[] = {
     {X "%y = pad(%x) {before=[0,2], after=[1,1], mode=\"reflect\"}\n" Q, "pad"},
     {ROWS "%y = pad(%x) " PAD("edge") Q, "dequantize pad quantize"},
     {X "%y = resize(%x) {" RESIZE "mode=\"nearest\"}\n" Q, "resize"},
-    {X "%y = resize(%x) {" RESIZE "mode=\"linear\"}\n" Q, "dequantize resize quantize"},
+    {X "%y = resize(%x) {" RESIZE "mode=\"linear\"}\n" Q, "integer_resize"},
+    {X "%y = resize(%x) {" RESIZE "mode=\"cubic\"}\n" Q, "dequantize resize quantize"},
     {X "%y = resize(%x) {" RESIZE "mode=\"nearest\", coordinates=\"tf_crop_and_resize\", "
      "roi=[0.0,0.0,1.0,1.5], extrapolation=1.0}\n" Q, "dequantize resize quantize"},
     {X "%y = tile(%x) {repeats=[2,1]}\n" Q, "tile"},

@@ -96,6 +96,10 @@ static const rule_case nans[] = {
   "real_pads=[0,0,0,0], dilations=[1,1]}\n" Q
 #define MOST X "%y = max_pool(%x) {kernel=[2,2], strides=[1,1], pads=[0,0,0,0], dilations=[1,1]}\n"
 
+#define LINEAR(sizes, scales, coordinates)                                                        \
+  "%y = resize(%x) {sizes=[" sizes "], scales=[" scales "], mode=\"linear\", coordinates=\""       \
+  coordinates "\"}\n"
+
 static const rule_case windows[] = {
     {"%a: i8[4194304]", X MEAN, "reduce"},
     {"%a: i8[4194305]", X MEAN, REAL1("reduce_mean")},
@@ -107,6 +111,16 @@ static const rule_case windows[] = {
     {"%a: i8[3,4]", X "%y = reduce_max(%x) {axes=[0]}\n" Q, "reduce_max map"},
     {"%a: i8[3,4]", X "%y = reduce_min(%x) {axes=[0]}\n%q = quantize(%y, %s, %z) {to=i8}\n"
      "output %q\n", "reduce_min"},
+    {"%a: i8[1,2,3,5]", X LINEAR("1,2,6,5", "1.0,1.0,2.0,1.0", "half_pixel") Q, "integer_resize"},
+    {NULL, X LINEAR("1,2,6,9", "1.0,1.0,2.0,1.8", "align_corners") "%u = relu(%y)\n"
+     "%q = quantize(%u, %s, %z) {to=i8}\noutput %q\n", "integer_resize integer_resize"},
+    {NULL, X LINEAR("1,2,3,5", "1.0,1.0,1.0,1.0", "half_pixel") Q, "map"},
+    {NULL, X LINEAR("1,2,6,5", "1.0,1.0,2.0,1.0",
+                    "tf_crop_and_resize\", roi=[0.0,0.0,0.0,0.0,1.0,1.0,1.0,1.0], nearest=\"floor")
+     Q, REAL1("resize")},
+    /* steps of the first axis that the second makes two of the result */
+    {NULL, X LINEAR("1,2,6,9", "1.0,1.0,2.0,1.8", "asymmetric") Q,
+     REAL1("resize")},
     {"%a: i8[1,1,256,256]", AVERAGE("256,256"), "integer_avg_pool"},
     {"%a: i8[1,1,256,257]", AVERAGE("256,257"), REAL1("avg_pool")},
     {"%a: i8[1,256,256,256]", AVERAGE("256,256"), "integer_avg_pool"},
@@ -495,6 +509,7 @@ static const char forms[] =
     "integer_avg_pool: avg_pool\n"
     "integer_softmax: softmax\n"
     "integer_norm: layer_norm\n"
+    "integer_resize: resize\n"
     "max_pool: itself\n"
     "reduce_max: itself\n"
     "reduce_min: itself\n"
@@ -502,7 +517,6 @@ static const char forms[] =
     "atan sinh cosh asinh acosh atanh tanh erf sigmoid relu leaky_relu thresholded_relu elu "
     "selu celu softplus softsign hard_sigmoid hard_swish silu gelu gelu_tanh mish shrink "
     "clip div mod fmod min max pow prelu fake_quantize gather\n"
-    "resize: itself\n"
     "map: add sub mul quantize dequantize\n"
     "reduce: reduce_mean\n";
 

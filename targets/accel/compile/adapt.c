@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the machine runs better, in a graph of integers, with the same results: weights of bytes,
- * channels that are shuffled, and patches. Lanes hold channels, so an order of channels is nothing
- * that addresses can express; but a convolution with a one in each row can. Windows of an image of
- * few channels that lie side by side are its channels in another order. */
+ * channels that are shuffled, pixels that move (adapt_image.c), and patches. Lanes hold channels,
+ * so an order of channels is nothing that addresses can express; but a convolution with a one in
+ * each row can. Windows of an image of few channels that lie side by side are its channels in
+ * another order. */
 #include <string.h>
 
 #include "compiler/expr/quant.h"
@@ -12,13 +13,7 @@
 
 enum { MOST_CHANNELS = 1024 }; /* of such a convolution: 1 MiB of weights */
 
-/* x [n,g,k,…] as [n,k,g,…]; reshapes around it join the two axes. */
-typedef struct {
-  wk_value_id x;
-  int64_t groups, each;
-} shuffle;
-
-static bool shuffle_of(const wk_rewrite *r, const wk_node *joined, shuffle *s) {
+bool wk_accel_shuffle_of(const wk_rewrite *r, const wk_node *joined, wk_accel_shuffle *s) {
   const wk_node *t = wk_made_by(r, joined->in[0], WK_OP_TRANSPOSE);
   const wk_node *apart = t ? wk_made_by(r, t->in[0], WK_OP_RESHAPE) : NULL;
   if (!apart) return false;
@@ -32,11 +27,11 @@ static bool shuffle_of(const wk_rewrite *r, const wk_node *joined, shuffle *s) {
     if (a->perm.v[k] != (k == 1 ? 2 : k == 2 ? 1 : k)) return false;
   for (int k = 2; k < x->rank; k++)
     if (x->dims[k] != y->dims[k + 1]) return false;
-  *s = (shuffle){apart->in[0], y->dims[1], y->dims[2]};
+  *s = (wk_accel_shuffle){apart->in[0], y->dims[1], y->dims[2]};
   return true;
 }
 
-static wk_value_id ones(wk_rewrite *r, const shuffle *s, int rank) {
+static wk_value_id ones(wk_rewrite *r, const wk_accel_shuffle *s, int rank) {
   int64_t n = s->groups * s->each;
   wk_type t = wk_type_make(WK_I8, rank, (int64_t[]){n, n, 1, 1});
   void *data;
@@ -59,9 +54,10 @@ static const wk_expr *identity(wk_rewrite *r, wk_dtype dtype) {
 }
 
 static bool convolve(wk_rewrite *r, wk_node_id id, const wk_node *n) {
-  shuffle s;
+  wk_accel_shuffle s;
   (void)id;
-  if (n->op != WK_OP_RESHAPE || n->predicate != WK_NONE || !shuffle_of(r, n, &s)) return false;
+  if (n->op != WK_OP_RESHAPE || n->predicate != WK_NONE || !wk_accel_shuffle_of(r, n, &s))
+    return false;
   int rank = wk_type_of(r, s.x)->rank, axes = rank - 2;
   wk_attr_conv *a = wk_attrs_new(r->arena, WK_OP_CONV);
   a->strides = a->dilations = wk_ints_fill(r->arena, axes, 1);
@@ -138,6 +134,12 @@ static wk_status share_all(wk_graph *g, wk_pass_ctx *c) {
   return wk_rewrite_run(g, c, wk_accel_share_heads);
 }
 
+static wk_status move_all(wk_graph *g, wk_pass_ctx *c) {
+  WK_TRY(wk_rewrite_run(g, c, wk_accel_move_pixels));
+  WK_TRY(wk_rewrite_run(g, c, wk_accel_turn_weights));
+  return wk_rewrite_run(g, c, wk_accel_widen_windows);
+}
+
 static wk_status convolve_all(wk_graph *g, wk_pass_ctx *c) {
   return wk_rewrite_run(g, c, convolve);
 }
@@ -156,7 +158,8 @@ static int64_t macs_of(const wk_module *m) {
 }
 
 wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, wk_adaptation *out) {
-  const wk_pass steps[] = {{.name = "adapt", .run = convolve_all},
+  const wk_pass steps[] = {{.name = "adapt", .run = move_all, .data = wk_accel_machine_of(t)},
+                           {.name = "adapt", .run = convolve_all},
                            {.name = "adapt", .run = deepen_all},
                            {.name = "adapt", .run = share_all},
                            {.name = "adapt", .run = cut_all, .data = wk_accel_machine_of(t)}};

@@ -13,4 +13,18 @@ bool wk_accel_part_columns(wk_rewrite *r, wk_node_id id, const wk_node *n);
 /* Products whose right operand repeats its matrices. */
 bool wk_accel_share_heads(wk_rewrite *r, wk_node_id id, const wk_node *n);
 
+/* x [n,g,k,…] as [n,k,g,…]; reshapes around it join the two axes. */
+typedef struct {
+  wk_value_id x;
+  int64_t groups, each;
+} wk_accel_shuffle;
+/* The shuffle that ends with this reshape; false: it is none. */
+bool wk_accel_shuffle_of(const wk_rewrite *r, const wk_node *joined, wk_accel_shuffle *s);
+/* Resizing to the nearest pixel, depth to space, space to depth. */
+bool wk_accel_move_pixels(wk_rewrite *r, wk_node_id id, const wk_node *n);
+/* Shuffles of channels beside a convolution: in its weights. */
+bool wk_accel_turn_weights(wk_rewrite *r, wk_node_id id, const wk_node *n);
+/* Convolutions of blocks of pixels: of the pixels. r->c->data: the machine. */
+bool wk_accel_widen_windows(wk_rewrite *r, wk_node_id id, const wk_node *n);
+
 #endif

@@ -381,13 +381,14 @@ typedef struct {
   int64_t at[3];
   wk_accel_spot spot[3];
   const wk_accel_view *view[3];
-  int operands;
+  int operands, fn;
+  bool is_splat;
   int64_t run; /* pieces in one go */
   int width, table;
 } mapping;
 
 static void map_access(wk_sched_step *s, const mapping *m, int i, const loop l[3], int field) {
-  int64_t lanes = i == 1 && m->view[1]->c == 1 ? 1 : m->width, run = lanes;
+  int64_t run = i == 1 && m->is_splat ? 1 : m->width;
   for (int k = 0; k < 2; k++)
     if (l[k].count > 1) run += (l[k].count - 1) * l[k].stride[i];
   wk_sched_touch(s, &(wk_sched_access){
@@ -403,7 +404,7 @@ static void emit_words(const wk_accel_work *w, const mapping *m, const loop l[3]
                                     {WK_MAP_a2, WK_MAP_b2, WK_MAP_y2}};
   const wk_accel_op *op = w->op;
   wk_isa_command c = command(w, WK_CMD_MAP, WK_QUEUE_ve);
-  PUT(&c, MAP, fn, op->fn);
+  PUT(&c, MAP, fn, m->fn);
   PUT(&c, MAP, a_u8, op->a_u8);
   PUT(&c, MAP, b_u8, op->b_u8);
   PUT(&c, MAP, splat, op->is_splat);
@@ -418,7 +419,7 @@ static void emit_words(const wk_accel_work *w, const mapping *m, const loop l[3]
   map_access(s, m, 0, l, WK_MAP_a);
   if (m->operands == 2) map_access(s, m, 1, l, WK_MAP_b);
   map_access(s, m, 2, l, WK_MAP_out);
-  touch_record(s, op, k, WK_MAP_par);
+  if (m->fn != WK_CHOICE_MAP_move) touch_record(s, op, k, WK_MAP_par);
 }
 
 static bool fits(const loop *l, int level) {
@@ -504,7 +505,8 @@ static void emit_map(const wk_accel_work *w, size_t piece, size_t end, const wk_
   const wk_accel_op *op = w->op;
   const wk_accel_view *views[3] = {&op->a, &op->b, &op->out};
   const wk_sched_place *places[3] = {&w->a, &w->b, &w->out};
-  mapping m = {.operands = op->b.tensor >= 0 ? 2 : 1, .table = table};
+  mapping m = {.operands = op->b.tensor >= 0 ? 2 : 1, .fn = op->fn, .is_splat = op->is_splat,
+               .table = table};
   for (int j = 0; j < 3; j++) {
     m.view[j] = views[j];
     if (views[j]->tensor >= 0) m.spot[j] = wk_accel_spot_of(w->net, views[j], places[j]);
@@ -525,6 +527,57 @@ static void emit_map(const wk_accel_work *w, size_t piece, size_t end, const wk_
     add_loop(l, &n, m.run, m.spot[0].sb, sb, m.spot[2].sb);
     add_loop(l, &n, op->out.o, m.spot[0].so, m.spot[1].so, m.spot[2].so);
     emit_long_loops(w, &m, l, n, k);
+  }
+}
+
+/* Of rows i, i + step, …, n of them, those in [y0, y1): numbers [from, end). */
+static void some_of(int64_t i, int64_t step, int64_t n, int64_t y0, int64_t y1, int64_t *from,
+                    int64_t *end) {
+  *from = y0 > i ? wk_ceil_div(y0 - i, step) : 0;
+  *end = y1 > i ? WK_LEAST(n, wk_ceil_div(y1 - i, step)) : 0;
+}
+
+/* Channels from c on of a pick that lie in one block of both. */
+static int lanes_of(const wk_accel_work *w, const wk_accel_pick *p, int64_t c, int *width) {
+  const wk_accel_op *op = w->op;
+  const int n = w->net->n, lane = (int)((op->out.first + p->c + c) % n);
+  const int other = (int)((op->a.first + p->from_c + c) % n);
+  const int room = n - (lane > other ? lane : other);
+  const int lanes = p->nc - c < room ? (int)(p->nc - c) : room;
+  const bool is_last = p->c + c + lanes == op->out.c;
+  *width = is_last && !op->leaves_lanes && room == n - lane ? room : lanes;
+  return lanes;
+}
+
+static void emit_pick(const wk_accel_work *w, const wk_accel_pick *p, const wk_accel_consts *k) {
+  const wk_accel_op *op = w->op;
+  const int n = w->net->n;
+  mapping m = {.view = {&op->a, &op->a, &op->out}, .fn = p->fn,
+               .operands = p->fn == WK_CHOICE_MAP_add ? 2 : 1};
+  m.spot[0] = m.spot[1] = wk_accel_spot_of(w->net, &op->a, &w->a);
+  m.spot[2] = wk_accel_spot_of(w->net, &op->out, &w->out);
+  const wk_accel_spot *a = &m.spot[0], *y = &m.spot[2];
+  int64_t from, end;
+  some_of(p->y, p->sy, p->ny, w->y0, w->y1, &from, &end);
+  if (from >= end) return;
+  const int64_t words = op->out.o * p->nx * (end - from);
+  wk_accel_consts own = *k;
+  own.record_at += p->record * op->record_bytes;
+  for (int64_t c = 0, lanes; c < p->nc; c += lanes * m.run) {
+    loop l[LOOPS];
+    int loops = 0;
+    lanes = lanes_of(w, p, c, &m.width);
+    m.run = lanes == n ? WK_LEAST((p->nc - c) / n, wk_ceil_div(MAP_WORDS, words)) : 1;
+    for (int j = 0; j < 2; j++)
+      m.at[j] = piece_at(n, &op->a, a, p->from_c + c) + p->from_x[j] * a->sx +
+                (p->from_y[j] + from * p->step_y) * a->sy;
+    m.at[2] = piece_at(n, &op->out, y, p->c + c) + p->x * y->sx + (p->y + from * p->sy) * y->sy;
+    const int64_t sx = p->step_x * a->sx, sy = p->step_y * a->sy;
+    add_loop(l, &loops, p->nx, sx, sx, p->sx * y->sx);
+    add_loop(l, &loops, end - from, sy, sy, p->sy * y->sy);
+    add_loop(l, &loops, m.run, a->sb, a->sb, y->sb);
+    add_loop(l, &loops, op->out.o, a->so, a->so, y->so);
+    emit_long_loops(w, &m, l, loops, &own);
   }
 }
 
@@ -633,6 +686,9 @@ void wk_accel_emit_vector(const wk_accel_work *w, size_t piece, size_t end,
                           const wk_accel_consts *k) {
   int table = w->op->tables ? take_tables(w, k) : 0;
   if (w->op->kind == WK_ACCEL_MAP) emit_map(w, piece, end, k, table);
+  else if (w->op->kind == WK_ACCEL_PICK)
+    for (size_t i = 0; i < w->op->n_picks; i++) emit_pick(w, &w->op->picks[i], k);
+  else if (w->op->kind == WK_ACCEL_TURN) wk_accel_emit_turn(w);
   else if (w->op->kind == WK_ACCEL_POOL) emit_pool(w, piece, end, k);
   else emit_rows(w, k, table);
 }

@@ -42,4 +42,7 @@ void wk_accel_chunk_rows(const wk_accel_work *w, int64_t chunk, int64_t rows[2])
 void wk_accel_emit_vector(const wk_accel_work *w, size_t piece, size_t end,
                           const wk_accel_consts *c);
 
+/* Of TURN. */
+void wk_accel_emit_turn(const wk_accel_work *w);
+
 #endif

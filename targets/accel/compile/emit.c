@@ -297,6 +297,12 @@ static void describe_view(wk_str *b, const wk_accel_view *x) {
   WK_SCHED_PUT(b, x->offset, x->o, x->c, x->h, x->w, x->so, x->sb, x->sy, x->sx, x->first);
 }
 
+static void describe_pick(wk_str *b, const wk_accel_pick *p) {
+  WK_SCHED_PUT(b, p->y, p->x, p->sy, p->sx, p->ny, p->nx, p->from_y[0], p->from_y[1],
+               p->from_x[0], p->from_x[1], p->step_y, p->step_x, p->c, p->from_c, p->nc, p->fn,
+               p->record);
+}
+
 static void describe(const wk_sched_net *net, int i, wk_str *b) {
   const wk_accel_op *op = &wk_accel_net_of(net)->ops.data[i];
   describe_view(b, &op->out), describe_view(b, &op->a), describe_view(b, &op->b);
@@ -306,6 +312,7 @@ static void describe(const wk_sched_net *net, int i, wk_str *b) {
                op->record_bytes, op->tables, op->leaves_lanes);
   for (size_t k = 0; k < op->n_pieces; k++)
     WK_SCHED_PUT(b, op->pieces[k].c, op->pieces[k].n, op->pieces[k].width);
+  for (size_t k = 0; k < op->n_picks; k++) describe_pick(b, &op->picks[k]);
 }
 
 void wk_accel_sched_machine(const wk_machine *m, wk_sched_machine *out) {

@@ -136,6 +136,7 @@ static wk_value_id like_whom(const wk_graph *g, const wk_node *n, int last, int 
     case WK_OP_MAP: return largest_operand(g, n);
     case WK_OP_GATHER: return n->in[1];
     case WK_OP_PAD:
+    case WK_OP_INTEGER_RESIZE:
     case WK_OP_CONCAT: return n->in[0];
     default: return WK_NONE;
   }

@@ -106,6 +106,19 @@ static int64_t vector_of_map(const wk_accel_net *net, const wk_accel_op *op) {
   return (int64_t)wk_isa_duration(net->machine, &c);
 }
 
+/* But for copies, which a result that lies elsewhere would save. */
+static int64_t vector_of_pick(const wk_accel_net *net, const wk_accel_op *op) {
+  int64_t sum = 0;
+  for (size_t i = 0; i < op->n_picks; i++) {
+    const wk_accel_pick *p = &op->picks[i];
+    wk_isa_command c = net->defaults[WK_CMD_MAP];
+    PUT(&c, MAP, fn, p->fn);
+    PUT(&c, MAP, n0, op->out.o * p->nx * p->ny * wk_ceil_div(p->nc, net->n));
+    if (p->fn != WK_CHOICE_MAP_move) sum += (int64_t)wk_isa_duration(net->machine, &c);
+  }
+  return sum;
+}
+
 static int64_t vector_of_pool(const wk_accel_net *net, const wk_accel_op *op) {
   wk_isa_command c = net->defaults[WK_CMD_POOL];
   PUT(&c, POOL, fn, op->fn);
@@ -127,6 +140,8 @@ static int64_t vector_of_row(const wk_accel_net *net, const wk_accel_op *op) {
 
 static int64_t vector_of(const wk_accel_net *net, const wk_accel_op *op) {
   if (op->kind == WK_ACCEL_MAP) return vector_of_map(net, op);
+  if (op->kind == WK_ACCEL_PICK) return vector_of_pick(net, op);
+  if (op->kind == WK_ACCEL_TURN) return 0; /* but for copies, as above */
   return op->kind == WK_ACCEL_POOL ? vector_of_pool(net, op) : vector_of_row(net, op);
 }
 
@@ -180,8 +195,26 @@ static int64_t touched(const axis *x) {
   return sum;
 }
 
+static int64_t pixels_picked(const wk_accel_op *op) {
+  bool *is_read = wk_xcalloc((size_t)(op->a.h * op->a.w), sizeof *is_read);
+  int64_t sum = 0;
+  for (size_t i = 0; i < op->n_picks; i++) {
+    const wk_accel_pick *p = &op->picks[i];
+    for (int64_t q = 0; q < p->ny * p->nx; q++)
+      for (int k = 0; k < 2; k++) {
+        bool *x = &is_read[(p->from_y[k] + q / p->nx * p->step_y) * op->a.w + p->from_x[k] +
+                           q % p->nx * p->step_x];
+        sum += !*x;
+        *x = true;
+      }
+  }
+  free(is_read);
+  return sum;
+}
+
 /* Pixels of an operand's plane that an operator reads: what is broadcast once. */
 static int64_t pixels_read(const wk_accel_op *op, const wk_accel_view *x) {
+  if (op->kind == WK_ACCEL_PICK) return pixels_picked(op);
   int64_t rows = x->h == 1 || x->sy ? x->h : 1, columns = x->w == 1 || x->sx ? x->w : 1;
   bool has_window = x == &op->a && !op->is_flat && (op->kind == WK_ACCEL_CONV ||
                     op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_POOL);

@@ -397,7 +397,9 @@ static bool rows_or_flat(wk_accel_making *k, wk_value_id v, wk_accel_view_of *vi
   wk_accel_operand x;
   const char *why = NULL;
   int64_t out = op->out.c;
-  if (wk_accel_operand_of(k, v, &x) && view(k, &x, &op->a)) {
+  if (wk_accel_operand_of(k, v, &x) &&
+      (view(k, &x, &op->a) ||
+       (x.lane >= 0 && wk_accel_turn(k, v, x.rank - 1, &x) && view(k, &x, &op->a)))) {
     *w = (weights){w->value, 0, 1, out, 0, 0};
     return true;
   }

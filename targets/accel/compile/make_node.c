@@ -36,6 +36,8 @@ static const struct {
     {WK_OP_INTEGER_AVG_POOL, wk_accel_make_avg_pool, NULL, "1 or 2 spatial axes"},
     {WK_OP_INTEGER_SOFTMAX, wk_accel_make_softmax, NULL, (const char *)&of_softmax},
     {WK_OP_INTEGER_NORM, wk_accel_make_norm, NULL, (const char *)&of_norm},
+    {WK_OP_INTEGER_RESIZE, wk_accel_make_resize, NULL, "linear and nearest; rows and columns"},
+    {WK_OP_DEPTH_TO_SPACE, wk_accel_make_depth_to_space, NULL, "images"},
 };
 
 bool wk_accel_make_node(wk_accel_making *k, const wk_expr *e) {

@@ -14,8 +14,10 @@ bool wk_accel_take_rows(wk_accel_making *k, wk_accel_op *op, bool pixels) {
   const wk_node *nd = k->node;
   wk_accel_operand x, y = wk_accel_result(k, nd->out[0]);
   wk_accel_view_of *view = pixels ? wk_accel_rows_of(k, &y) : wk_accel_rows;
-  if (!wk_accel_operand_of(k, nd->in[0], &x) || !view(k, &x, &op->a) || !view(k, &y, &op->out))
+  if (!wk_accel_operand_of(k, nd->in[0], &x)) return false;
+  if (y.lane == y.rank - 1 && x.lane >= 0 && !wk_accel_turn(k, nd->in[0], x.rank - 1, &x))
     return false;
+  if (!view(k, &x, &op->a) || !view(k, &y, &op->out)) return false;
   if (op->a.first || op->out.first)
     return wk_accel_refuse(k, "rows that begin within a block");
   op->a_u8 = type_of(k, nd->in[0]) == WK_U8;

@@ -47,8 +47,14 @@ static bool operand(wk_accel_making *k, wk_value_id v, const wk_accel_operand *r
     return false;
   widen(&at, result->rank, x);
   if (x->lane == result->lane && x->lane >= 0) return true;
-  if (result->lane < 0 || (x->lane >= 0 && x->dims[x->lane] != 1) || x->dims[result->lane] != 1)
+  if (result->lane < 0)
     return wk_accel_refuse(k, "operands lie in blocks along different axes");
+  if ((x->lane >= 0 && x->dims[x->lane] != 1) || x->dims[result->lane] != 1) {
+    if (!wk_accel_turn(k, v, lane, &at))
+      return wk_accel_refuse(k, "operands lie in blocks along different axes");
+    widen(&at, result->rank, x);
+    return true;
+  }
   x->lane = result->lane;
   return true;
 }

@@ -83,6 +83,10 @@ static wk_accel_operand fresh(wk_accel_making *k, wk_value_id v, wk_accel_lanes 
   return y;
 }
 
+wk_accel_operand wk_accel_fresh(wk_accel_making *k, wk_value_id v, int lane) {
+  return fresh(k, v, (wk_accel_lanes){lane, false});
+}
+
 static bool moved(wk_accel_making *k, const wk_node *n, uint32_t result, wk_accel_operand *y);
 
 /* What is moved is made of bytes: by an operator for which there are commands, maybe. */

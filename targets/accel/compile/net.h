@@ -39,7 +39,18 @@ typedef struct {
 } wk_accel_view;
 
 typedef enum { WK_ACCEL_CONV, WK_ACCEL_DWC, WK_ACCEL_MM, WK_ACCEL_MAP, WK_ACCEL_POOL,
-               WK_ACCEL_ROW } wk_accel_kind;
+               WK_ACCEL_ROW, WK_ACCEL_PICK, WK_ACCEL_TURN } wk_accel_kind;
+
+/* Of PICK, which MAP commands compute: pixels (y + i * sy, x + j * sx) of the result, i < ny,
+ * j < nx, their channels [c, c + nc), from pixels (from_y[k] + i * step_y, from_x[k] + j * step_x)
+ * of operand a, channels from from_c on: k 0, and 1 as well for a sum. */
+typedef struct {
+  int64_t y, x, sy, sx, ny, nx;
+  int64_t from_y[2], from_x[2], step_y, step_x;
+  int64_t c, from_c, nc;
+  int fn;     /* of MAP: move, scale or add */
+  int record; /* of the operator's, but for move */
+} wk_accel_pick;
 
 /* Channels [c, c + n) of the result, within one block of it. `width` lanes are written, n or more:
  * all of a last block, so that its other lanes hold something. */
@@ -78,6 +89,10 @@ typedef struct {
   const wk_accel_piece *pieces;
   size_t n_pieces;
   bool leaves_lanes; /* lanes behind the last channel are not written: FILL comes first */
+  const wk_accel_pick *picks; /* PICK: each pixel of the result is in one */
+  size_t n_picks;
+  const int64_t *needs; /* PICK: of each row y of the result, which rows [needs[2y], needs[2y + 1])
+                           of `a`; both grow with y */
   int64_t piece_stacks; /* stacks that have as many of its pieces each: heads of who reads a CONV,
                            blocks of channels; 0: none */
   bool is_helper;    /* of how a layer is computed here: others say what it takes at least */
@@ -177,6 +192,11 @@ bool wk_accel_operand_of(wk_accel_making *k, wk_value_id v, wk_accel_operand *ou
 bool wk_accel_constant(wk_accel_making *k, wk_value_id v, int lane, wk_accel_operand *out);
 /* Where node's result goes. */
 wk_accel_operand wk_accel_result(wk_accel_making *k, wk_value_id v);
+/* A tensor of its own for a value, in blocks along this axis. */
+wk_accel_operand wk_accel_fresh(wk_accel_making *k, wk_value_id v, int lane);
+/* x, where v lies, becomes a copy in blocks along axis `lane`, unless it lies so: both are among
+ * the last two axes, else a refusal. TURN: row y of the result is channel y of `a`, of all rows. */
+bool wk_accel_turn(wk_accel_making *k, wk_value_id v, int lane, wk_accel_operand *x);
 /* Axes of images ([n,c,h,w], [n,c,w]) with lanes along axis 1; of rows ([.., h, c]); false where
  * they are not so. [n,c,w] is an image of one column, a line; so is [n,c,1,w] for wk_accel_line. */
 typedef bool wk_accel_view_of(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out);
@@ -235,6 +255,8 @@ bool wk_accel_take_rows(wk_accel_making *k, wk_accel_op *op, bool pixels);
 /* Whole rows at a time. */
 void wk_accel_add_rows(wk_accel_making *k, const wk_accel_op *like);
 bool wk_accel_make_norm(wk_accel_making *k);
+bool wk_accel_make_resize(wk_accel_making *k);
+bool wk_accel_make_depth_to_space(wk_accel_making *k);
 /* Operators fit into fields and scratchpad; those that go channel by channel are cut until they
  * do. False with a reason, and the node. */
 bool wk_accel_fit(wk_accel_making *k);

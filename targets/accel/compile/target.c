@@ -109,7 +109,8 @@ static bool claims(const wk_instance *t, const wk_graph *g, const wk_node *n) {
   (void)t;
   (void)g;
   return n->op == WK_OP_INTEGER_SOFTMAX || n->op == WK_OP_INTEGER_NORM ||
-         n->op == WK_OP_INTEGER_AVG_POOL || n->op == WK_OP_INTEGER_MATMUL;
+         n->op == WK_OP_INTEGER_AVG_POOL || n->op == WK_OP_INTEGER_MATMUL ||
+         n->op == WK_OP_INTEGER_RESIZE || n->op == WK_OP_DEPTH_TO_SPACE;
 }
 
 static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, wk_arena *a,

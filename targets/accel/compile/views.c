@@ -88,7 +88,8 @@ wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op
   wk_sched_view y = {.tensor = x->tensor};
   if (x->tensor < 0) return y;
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
-  bool is_all = (operand == 0 && op->is_flat) || (operand == 1 && op->kind == WK_ACCEL_MM);
+  bool is_all = (operand == 0 && (op->is_flat || op->kind == WK_ACCEL_TURN)) ||
+                (operand == 1 && op->kind == WK_ACCEL_MM);
   wk_accel_planes_of(net, x, y.planes);
   if (wk_accel_stacks(net, op) > 1) y.stack = wk_accel_stack_planes(net, x);
   bool is_apart = op->piece_stacks && (operand || op->kind != WK_ACCEL_CONV);
@@ -97,6 +98,7 @@ wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op
   y.rows = x->h, y.first = first_of(t, x), y.step = step_of(t, x);
   y.has_window = operand == 0 && !is_all && (op->kind == WK_ACCEL_CONV ||
                                              op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_POOL);
+  if (operand == 0) y.needs = op->needs;
   y.stride = op->sy, y.pad = op->pad_t, y.span = (op->ky - 1) * op->dy + 1;
   return y;
 }
