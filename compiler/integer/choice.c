@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * where(bools, x, y) of quantised tensors and numbers: the lesser of a tensor and a byte that is the
- * greatest where it is chosen, the least elsewhere; the greater of both sides. */
+ * where(bools, x, y) of quantised tensors and numbers: the lesser of a tensor and a byte that is
+ * the greatest where it is chosen, the least elsewhere; the greater of both sides. */
 #include <math.h>
 
 #include "compiler/integer/rules.h"

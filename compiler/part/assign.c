@@ -150,7 +150,7 @@ static void follow_users(const wk_cut *c, const wk_graph *g, uint32_t *target) {
 }
 
 /* What the host has been given, and may have at the ends alone. */
-static void refuse_between(wk_cut *c, const wk_graph *g, const uint32_t *target) {
+static void keep_ends(wk_cut *c, const wk_graph *g, uint32_t *target) {
   bool *left = wk_arena_alloc(c->scratch, g->nodes.n);
   const char **reasons = wk_arena_alloc(c->scratch, c->targets->n * sizeof *reasons);
   for (size_t i = 0; i < g->nodes.n; i++)
@@ -162,6 +162,7 @@ static void refuse_between(wk_cut *c, const wk_graph *g, const uint32_t *target)
     if (owner_of(c, g, &g->nodes.data[i], reasons) == target[i])
       refuse(c, g, &g->nodes.data[i], reasons);
   }
+  if (!c->unsupported) wk_cut_pull(c, g, at_end, target);
 }
 
 static void count_at_ends(wk_cut *c, const wk_graph *g, const bool *left) {
@@ -179,6 +180,6 @@ uint32_t *wk_cut_assign(wk_cut *c, wk_graph *g) {
   wk_cut_share(c, g, target);
   follow_operands(c, g, target);
   follow_users(c, g, target);
-  if (c->targets->host_at_ends) refuse_between(c, g, target);
+  if (c->targets->host_at_ends) keep_ends(c, g, target);
   return target;
 }

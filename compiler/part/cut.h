@@ -3,7 +3,7 @@
  *
  *   assign.c    who has which node
  *   share.c     which of several machines of a kind
- *   ends.c      what stands before the first and behind the last operator of other than the host
+ *   ends.c      what stands before the first product and behind the last operator of others
  *   group.c     nodes of one target into convex groups, in an order
  *   cut.c       groups become parts and rows of the plan
  *   control.c   branches and loops as rows
@@ -64,9 +64,11 @@ uint32_t *wk_cut_assign(wk_cut *c, wk_graph *g);
 void wk_cut_share(wk_cut *c, const wk_graph *g, uint32_t *target);
 bool wk_cut_is_movement(const wk_node *n);
 /* Per node, of those that are left by all but the host (left): it multiplies nothing, and stands
- * before the first or behind the last operator of the others, of which there is one, in the model's
- * main graph. Scratch memory. */
+ * before the first product or behind the last operator of the others, of which there is one, in the
+ * model's main graph. Scratch memory. */
 bool *wk_cut_at_ends(const wk_cut *c, const wk_graph *g, const bool *left);
+/* What those before the first product need becomes the host's, too. */
+void wk_cut_pull(const wk_cut *c, const wk_graph *g, const bool *at_end, uint32_t *target);
 /* The target could have the node, with everything inside. */
 bool wk_cut_takes(const wk_cut *c, uint32_t target, const wk_graph *g, const wk_node *n);
 

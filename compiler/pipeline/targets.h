@@ -38,7 +38,8 @@ typedef struct {
    .kind = WK_OPTION_FLAG, .offset = offsetof(type, member.no_host)},                              \
   {"place", 0, "PATTERN=TARGET", "operators with such names (*, ?, [a-z] as in the shell) are "    \
    "for this one of the targets, and for no other; " WK_TARGET_ENDS "=cpu, with --no-host: what "  \
-   "none of them can run before their first operator and behind their last one is for the host",   \
+   "none of them can run before their first product and behind their last operator is for the "    \
+   "host",                                                                                         \
    .kind = WK_OPTION_LIST,                                                                         \
    .offset = offsetof(type, member.place)},                                                        \
   {.kind = WK_OPTION_ROWS, .offset = offsetof(type, member.settings), .rows = wk_setting_row},     \

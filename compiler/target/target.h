@@ -231,7 +231,8 @@ typedef struct {
   bool has_host; /* the last one is: it has code for every primitive */
   bool host_by_pin;  /* it gets what is pinned to it and nothing else */
   bool host_at_ends; /* with host_by_pin: and what nobody else takes, multiplies nothing, and stands
-                        before the first or behind the last operator of the others */
+                        before the first product or behind the last operator of the others, with
+                        what that needs */
   const char *host_name; /* of the host, listed or not, for messages; NULL: there is none */
   const wk_target_pin *pins; /* the last that fits counts */
   size_t n_pins;

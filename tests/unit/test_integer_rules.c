@@ -59,7 +59,8 @@ static const rule_case maps[] = {
      REAL("concat")},
     /* choices: a byte for each bool, the lesser of it and a side, the greater of both */
     {NULL, LESS X Z "%y = where(%c, %x, %v)\n" Q, "less map map map map map map"},
-    {NULL, LESS X "%u = tanh(%x)\n%v = neg(%x)\n%y = where(%c, %u, %v)\n" Q, "less gather gather map map map map map"},
+    {NULL, LESS X "%u = tanh(%x)\n%v = neg(%x)\n%y = where(%c, %u, %v)\n" Q,
+     "less gather gather map map map map map"},
     {NULL, LESS X "%y = where(%c, %x, %k2)\n" Q, "less map map map map map"},
     {NULL, LESS X "%n = constant f32[] {-1e30}\n%y = where(%c, %n, %x)\n" Q, "less map map map"},
     {NULL, LESS X "%y = where(%c, %k0, %k2)\n" Q, "less dequantize where quantize"},

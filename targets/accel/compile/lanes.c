@@ -44,14 +44,15 @@ static bool is_from_outside(const wk_graph *g, wk_value_id v) {
   return n->op == WK_OP_MAP && !wk_accel_is_8_bit(wk_val(g, n->in[0])->type.dtype);
 }
 
-/* What lies beside v in an operator of two tensors; WK_NONE: nothing that the part makes. */
+/* What lies beside v in an operator of several tensors; WK_NONE: nothing that the part makes. */
 static wk_value_id partner(const wk_graph *g, const wk_node *n, wk_value_id v) {
-  if (n->op != WK_OP_MAP || n->n_in != 2) return WK_NONE;
-  wk_value_id x = n->in[n->in[0] == v];
-  const wk_type *to = &wk_val(g, x)->type;
-  bool decides = !wk_is_const(g, x) && wk_shape_equal(to, &wk_val(g, n->out[0])->type) &&
-                 !is_from_outside(g, x);
-  return decides ? x : WK_NONE;
+  for (uint32_t i = 0; n->op == WK_OP_MAP && i < n->n_in; i++) {
+    wk_value_id x = n->in[i];
+    if (x != v && !wk_is_const(g, x) && !is_from_outside(g, x) &&
+        wk_shape_equal(&wk_val(g, x)->type, &wk_val(g, n->out[0])->type))
+      return x;
+  }
+  return WK_NONE;
 }
 
 static int wanted_lane(const wk_accel_making *k, wk_value_id v);
