@@ -55,9 +55,9 @@ const wk_target *wk_target_at(size_t i);
 const wk_target *wk_target_host(void);
 
 /* Opens what is asked for; the host is added at the end unless it is listed or not wanted; with
- * no_host it is there if `place` names it, for what it names, or for the ends. A setting goes to all targets that
- * have it, and there must be one. WK_USAGE names what there is not. Free with wk_targets_close also
- * after an error. */
+ * no_host it is there if `place` names it, for what it names, or for the ends. A setting goes to
+ * all targets that have it, and there must be one. WK_USAGE names what there is not. Free with
+ * wk_targets_close also after an error. */
 wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) WK_MUST_CHECK;
 void wk_targets_close(wk_targets *t);
 /* WK_USAGE: a pattern of --place fits no operator of the module. */

@@ -56,7 +56,7 @@ same accel --place @ends=cpu
 "$wick" compile "$tests/nets/float/transformer/model.onnx" -o none.wick --target accel --no-host \
   --place @ends=cpu 2>refused
 gives 'but nothing that multiplies' '^  Add_7: matmul: it computes on f32' cat refused
-refuses 'ends of another target' 2 '^wick: --place @ends=accel: the ends are what others leave to cp' \
+refuses 'another target' 2 '^wick: --place @ends=accel: the ends are what others leave to cpu$' \
   "$wick" "${parts[@]}" accel --place @ends=accel
 
 refuses 'no such operator' 2 "^wick: .*--place: no operator is called 'Cnv\*'; --emit graph shows" \

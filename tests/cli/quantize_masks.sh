@@ -69,8 +69,14 @@ joined() { # beside numbers of the usual size, which one scale would take along
   op Slice 'both from to along' a
 }
 biased() { # a bias of the usual size with a mask in it
-  constant m 1 '8 8' "float_data: [$(paste -d+ <(numbers 64 3 | tr -d ' ' | tr , '\n') \
-    <(triangle "$1" | tr -d ' ' | tr , '\n') | sed -E 's/^.*\+(-.*)$/\1/; s/\+0$//' | paste -sd,)]"
+  constant m 1 '8 8' "float_data: [$(awk -v x="$(numbers 64 3)" -v m="$(triangle "$1")" 'BEGIN {
+    n = split(x, number, ", ")
+    split(m, mask, ", ")
+    for (i = 1; i <= n; i++) {
+      value = mask[i] == "0" ? number[i] : mask[i]
+      printf "%s%s", (i > 1) ? ", " : "", value
+    }
+  }')]"
   op Add 's m' a
 }
 shared() { # added up once, for all layers
@@ -103,13 +109,15 @@ masks() {
       bad "$1, $method: $out $(cat err)"
     (($(grep -cE '^n_. +MatMul +[0-9]' <<<"$out") >= 3)) && good ||
       bad "$1, $method: products stay float: $out"
-    [[ $1 == @(joined|rectified)* ]] || # where numbers of the usual size stand beside what is masked
+    [[ $1 == @(joined|rectified)* ]] || # where a number that is masked meets other operators
       check "$1, $method: on the accelerator from the first product to the last" \
         "$wick" compile q.onnx --target accel:tiny --no-host --place @ends=cpu -o q.wick
   done
 }
 for never in -inf -3.4028235e38 -1e9 -10000; do
-  for how in rectified chosen filled joined biased shared kept; do masks "$how$never" "$($how $never)" mse; done
+  for how in rectified chosen filled joined biased shared kept; do
+    masks "$how$never" "$($how $never)" mse
+  done
   masks added$never "$(added $never)" minmax entropy
 done
 masks halves "$(halves)" mse percentile

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The ends of a model, which the host may have beside --no-host: what it gets there, what is refused
- * between them, and when the refusal says so. */
+ * The ends of a model, which the host may have beside --no-host: what it gets there, what is
+ * refused between them, and when the refusal says so. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
