@@ -95,6 +95,9 @@ typedef struct {
 
 /* Imports and prepares the model, makes the samples fit it. */
 wk_status wk_quantize_load(wk_quantize_job *j) WK_MUST_CHECK;
+/* Inputs that are added to scores and are, in all samples, 0 or far below it, become choices
+ * between two numbers, which wk_choose_masks knows as masks. */
+wk_status wk_quantize_given_masks(wk_quantize_job *j) WK_MUST_CHECK;
 /* Its second half, for a module as imported and calibration data as read. */
 wk_status wk_quantize_prepare(wk_quantize_job *j) WK_MUST_CHECK;
 void wk_quantize_job_free(wk_quantize_job *j);

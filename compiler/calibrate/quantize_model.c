@@ -277,6 +277,7 @@ wk_status wk_quantize_prepare(wk_quantize_job *j) {
   WK_TRY(fold_weights(j->m));
   WK_TRY(wk_quantize_norms(j->m, &changes));
   WK_TRY(wk_quantize_split_attention(j->m, &changes));
+  WK_TRY(wk_quantize_given_masks(j));
   WK_TRY(wk_choose_masks(j->m, &changes));
   if (j->opts->equalise) WK_TRY(wk_quantize_equalise(j->m, &j->pairs));
   wk_module_trim(j->m, j->m);

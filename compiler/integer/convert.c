@@ -286,6 +286,7 @@ static const struct {
     {WK_OP_ADD, wk_integer_sum, WK_OP_MAP},
     {WK_OP_SUB, wk_integer_sum, WK_OP_MAP},
     {WK_OP_MUL, wk_integer_product, WK_OP_MAP},
+    {WK_OP_WHERE, wk_integer_choice, WK_OP_MAP},
     {WK_OP_DEQUANTIZE, wk_integer_rescaled, WK_OP_MAP},
     {WK_OP_CONCAT, wk_integer_concat, WK_OP_CONCAT},
     {WK_OP_MAX_POOL, wk_integer_max_pool, WK_OP_MAX_POOL},
@@ -319,7 +320,7 @@ static const wk_op unreal[] = {
     WK_OP_CAST, WK_OP_BITCAST, WK_OP_NOT, WK_OP_BIT_NOT, WK_OP_AND, WK_OP_OR, WK_OP_XOR,
     WK_OP_BIT_AND, WK_OP_BIT_OR, WK_OP_BIT_XOR, WK_OP_SHIFT_LEFT, WK_OP_SHIFT_RIGHT,
     WK_OP_SHIFT_RIGHT_ROUND, WK_OP_RESCALE, WK_OP_EQUAL, WK_OP_LESS, WK_OP_LESS_EQUAL,
-    WK_OP_GREATER, WK_OP_GREATER_EQUAL, WK_OP_IS_NAN, WK_OP_IS_INF, WK_OP_WHERE};
+    WK_OP_GREATER, WK_OP_GREATER_EQUAL, WK_OP_IS_NAN, WK_OP_IS_INF};
 
 wk_op wk_integer_form_of(wk_op op) {
   bool is_real = wk_op_get(op)->cls == WK_CLASS_ELEMENTWISE;

@@ -52,6 +52,7 @@ wk_value_id wk_integer_contraction(wk_rewrite *r, const wk_node *def, const wk_i
 wk_value_id wk_integer_sum(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 wk_value_id wk_integer_product(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 wk_value_id wk_integer_rescaled(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
+wk_value_id wk_integer_choice(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 wk_value_id wk_integer_concat(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 wk_value_id wk_integer_max_pool(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 wk_value_id wk_integer_avg_pool(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
@@ -85,6 +86,8 @@ wk_value_id wk_integer_requantized(wk_rewrite *r, const wk_affine *x, const wk_i
 /* A map of the operands; results[0] is the body's result. */
 wk_value_id wk_integer_map(wk_rewrite *r, wk_expr_builder *b, uint16_t result, uint32_t n_in,
                            const wk_value_id *in);
+/* yes and no for bools, in bytes of type t. */
+wk_value_id wk_integer_bytes(wk_rewrite *r, wk_value_id bools, wk_dtype t, int64_t yes, int64_t no);
 /* A one-element constant's value; a movement of one too. */
 bool wk_scalar_of(const wk_rewrite *r, wk_value_id v, double *out);
 /* A constant of at most `most` elements, real or dequantised (with one scale, or one per element),

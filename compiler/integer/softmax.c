@@ -104,20 +104,8 @@ static int64_t least_of(wk_dtype t) { return t == WK_I8 ? INT8_MIN : 0; }
 
 /* A byte for each bool: the greatest where an element counts, else the least. */
 static wk_value_id bytes_of(wk_rewrite *r, const scores *s, wk_dtype t) {
-  const wk_type m = *wk_type_of(r, s->mask), as = wk_type_make(t, m.rank, m.dims);
   const int64_t least = least_of(t), of[2] = {least, least + UINT8_MAX};
-  if (!wk_known(r, s->mask)) {
-    wk_expr_builder *b = wk_expr_begin(r->arena);
-    uint16_t v = wk_expr_3(b, WK_EX_SELECT, wk_expr_input(b, 0, WK_BOOL),
-                           wk_expr_i(b, t, of[s->counts]), wk_expr_i(b, t, of[!s->counts]));
-    return wk_integer_map(r, b, v, 1, &s->mask);
-  }
-  void *data;
-  wk_value_id mask = wk_rewrite_constant(r, &as, &data);
-  const uint8_t *from = wk_val(r->g, s->mask)->data;
-  for (int64_t i = 0, n = wk_type_count(&m); mask != WK_NONE && i < n; i++)
-    wk_store_i64(data, t, i, of[from[i] == s->counts]);
-  return mask;
+  return wk_integer_bytes(r, s->mask, t, of[s->counts], of[!s->counts]);
 }
 
 static wk_value_id least_of_both(wk_rewrite *r, wk_dtype t, wk_value_id x, wk_value_id mask) {

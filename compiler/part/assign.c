@@ -7,7 +7,7 @@
 
 #include "compiler/part/cut.h"
 
-static bool is_movement(const wk_node *n) {
+bool wk_cut_is_movement(const wk_node *n) {
   return wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT || n->op == WK_OP_IDENTITY;
 }
 
@@ -88,13 +88,15 @@ static void note(wk_cut *c, const wk_node *n, uint32_t refused, uint32_t target,
   wk_vec_push(&c->p->reasons, r);
 }
 
-static uint32_t target_of(wk_cut *c, wk_graph *g, const wk_node *n) {
+/* *is_left: nobody takes it. */
+static uint32_t target_of(wk_cut *c, wk_graph *g, const wk_node *n, bool *is_left) {
   const char **reasons = wk_arena_alloc(c->scratch, c->targets->n * sizeof *reasons);
   uint32_t t = owner_of(c, g, n, reasons);
   if (n->n_bodies && c->targets->n > 1 && t >= wk_cut_host(c) && wk_cut_can_control(g, n) &&
       holds_work(c, n))
     return wk_cut_control(c);
-  if (t == c->targets->n) {
+  *is_left = t == c->targets->n;
+  if (*is_left) {
     refuse(c, g, n, reasons);
     return wk_cut_host(c);
   }
@@ -107,16 +109,26 @@ bool wk_cut_takes(const wk_cut *c, uint32_t t, const wk_graph *g, const wk_node 
   return t < c->targets->n && takes(c, t, g, n, &reason);
 }
 
+/* The host keeps to the ends: what moves another's tensor is not there. */
+static bool keeps_to_ends(const wk_cut *c, const wk_graph *g, const wk_node *n, uint32_t t,
+                          const uint32_t *target) {
+  bool is_fine = true;
+  for (uint32_t k = 0; c->targets->host_at_ends && wk_cut_is_host(c, t) && k < n->n_in; k++)
+    if (n->in[k] != WK_NONE && wk_val(g, n->in[k])->kind == WK_VALUE_NODE)
+      is_fine &= target[wk_val(g, n->in[k])->node] == t;
+  return is_fine;
+}
+
 /* The target of the first operand that a node makes, if it takes the movement. */
 static void follow_operands(const wk_cut *c, const wk_graph *g, uint32_t *target) {
   for (size_t i = 0; i < g->nodes.n; i++) {
     const wk_node *n = &g->nodes.data[i];
-    for (uint32_t k = 0; is_movement(n) && k < n->n_in; k++) {
+    for (uint32_t k = 0; wk_cut_is_movement(n) && k < n->n_in; k++) {
       const wk_node *from = n->in[k] == WK_NONE || wk_val(g, n->in[k])->kind != WK_VALUE_NODE
                                 ? NULL : wk_nod(g, wk_val(g, n->in[k])->node);
       if (!from) continue;
       uint32_t t = target[from - g->nodes.data];
-      if (wk_cut_takes(c, t, g, n)) target[i] = t;
+      if (wk_cut_takes(c, t, g, n) && keeps_to_ends(c, g, n, t, target)) target[i] = t;
       break;
     }
   }
@@ -130,19 +142,44 @@ static void follow_users(const wk_cut *c, const wk_graph *g, uint32_t *target) {
     bool made = false;
     for (uint32_t k = 0; k < n->n_in; k++)
       made |= n->in[k] != WK_NONE && wk_val(g, n->in[k])->kind == WK_VALUE_NODE;
-    if (!is_movement(n) || made || n->out[0] == WK_NONE || !wk_use_count(&uses, n->out[0]))
+    if (!wk_cut_is_movement(n) || made || n->out[0] == WK_NONE || !wk_use_count(&uses, n->out[0]))
       continue;
     wk_use u = uses.uses[uses.first[n->out[0]]];
     if (u.node != WK_NONE && wk_cut_takes(c, target[u.node], g, n)) target[i] = target[u.node];
   }
 }
 
+/* What the host has been given, and may have at the ends alone. */
+static void keep_ends(wk_cut *c, const wk_graph *g, uint32_t *target) {
+  bool *left = wk_arena_alloc(c->scratch, g->nodes.n);
+  const char **reasons = wk_arena_alloc(c->scratch, c->targets->n * sizeof *reasons);
+  for (size_t i = 0; i < g->nodes.n; i++)
+    left[i] = wk_cut_is_host(c, target[i]) &&
+              wk_targets_pinned(c->targets, &g->nodes.data[i]) != target[i];
+  const bool *at_end = wk_cut_at_ends(c, g, left);
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    if (!left[i] || at_end[i]) continue;
+    if (owner_of(c, g, &g->nodes.data[i], reasons) == target[i])
+      refuse(c, g, &g->nodes.data[i], reasons);
+  }
+  if (!c->unsupported) wk_cut_pull(c, g, at_end, target);
+}
+
+static void count_at_ends(wk_cut *c, const wk_graph *g, const bool *left) {
+  const bool *at_end = wk_cut_at_ends(c, g, left);
+  for (size_t i = 0; i < g->nodes.n; i++) c->n_at_ends += at_end[i];
+}
+
 uint32_t *wk_cut_assign(wk_cut *c, wk_graph *g) {
   uint32_t *target = wk_arena_alloc(c->scratch, g->nodes.n * sizeof *target);
-  for (size_t i = 0; i < g->nodes.n; i++) target[i] = target_of(c, g, &g->nodes.data[i]);
+  bool *left = wk_arena_alloc(c->scratch, g->nodes.n);
+  for (size_t i = 0; i < g->nodes.n; i++)
+    target[i] = target_of(c, g, &g->nodes.data[i], &left[i]);
+  if (c->targets->host_by_pin && !c->targets->host_at_ends) count_at_ends(c, g, left);
   if (c->targets->n == 1) return target;
   wk_cut_share(c, g, target);
   follow_operands(c, g, target);
   follow_users(c, g, target);
+  if (c->targets->host_at_ends) keep_ends(c, g, target);
   return target;
 }

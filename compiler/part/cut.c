@@ -344,6 +344,11 @@ wk_status wk_partition(wk_module *m, wk_owners *owners, const wk_part_refusals *
   if (c.n_unsupported > WK_CUT_NAMED)
     c.unsupported = wk_status_item(c.unsupported, "and %zu others",
                                    c.n_unsupported - WK_CUT_NAMED);
+  if (t->host_name && !t->has_host && c.n_unsupported == c.n_at_ends)
+    c.unsupported = wk_status_item(c.unsupported, "%s at the ends of the model: --place %s=%s "
+                                   "leaves these to the host",
+                                   c.n_at_ends == 1 ? "it stands" : "all of them stand",
+                                   WK_TARGET_ENDS, t->host_name);
   if (!s) s = c.unsupported;
   else wk_status_free(c.unsupported);
   if (!s) s = wk_cut_plan(p);

@@ -3,6 +3,7 @@
  *
  *   assign.c    who has which node
  *   share.c     which of several machines of a kind
+ *   ends.c      what stands before the first product and behind the last operator of others
  *   group.c     nodes of one target into convex groups, in an order
  *   cut.c       groups become parts and rows of the plan
  *   control.c   branches and loops as rows
@@ -45,7 +46,7 @@ typedef struct {
   WK_VEC(wk_cut_conversion) converted; /* made on the way to the row that comes next */
   WK_VEC(wk_cut_constant_input) constant_inputs; /* constants of their bodies for now */
   wk_status unsupported; /* what nobody runs, so far: the first WK_CUT_NAMED */
-  size_t n_unsupported;
+  size_t n_unsupported, n_at_ends; /* and how many of these the host could have at the ends */
 } wk_cut;
 
 /* Position of the host, whose parts pay for no edges. */
@@ -61,6 +62,13 @@ uint32_t *wk_cut_assign(wk_cut *c, wk_graph *g);
 
 /* Nodes of targets that are there several times go to those where they have finished first. */
 void wk_cut_share(wk_cut *c, const wk_graph *g, uint32_t *target);
+bool wk_cut_is_movement(const wk_node *n);
+/* Per node, of those that are left by all but the host (left): it multiplies nothing, and stands
+ * before the first product or behind the last operator of the others, of which there is one, in the
+ * model's main graph. Scratch memory. */
+bool *wk_cut_at_ends(const wk_cut *c, const wk_graph *g, const bool *left);
+/* What those before the first product need becomes the host's, too. */
+void wk_cut_pull(const wk_cut *c, const wk_graph *g, const bool *at_end, uint32_t *target);
 /* The target could have the node, with everything inside. */
 bool wk_cut_takes(const wk_cut *c, uint32_t target, const wk_graph *g, const wk_node *n);
 

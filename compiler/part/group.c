@@ -270,8 +270,9 @@ static bool *kept(wk_cut *c, const wk_cut_groups *groups, const worth *w) {
   bool *stays = wk_arena_alloc(c->scratch, groups->n);
   for (uint32_t k = 0; k < groups->n; k++) {
     uint32_t t = groups->target[k];
-    stays[k] = t >= wk_cut_host(c) || (c->targets->list[t]->target->keeps_products &&
-                                       (w[k].macs > 0 || !multiplies(c, groups, w, t)));
+    stays[k] = t >= wk_cut_host(c) || c->targets->host_by_pin ||
+               (c->targets->list[t]->target->keeps_products &&
+                (w[k].macs > 0 || !multiplies(c, groups, w, t)));
   }
   return stays;
 }

@@ -3,11 +3,12 @@
  * softmax takes no part of is chosen away instead. */
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "compiler/passes/recognise.h"
 
 enum {
-  FAR = 64,      /* what a mask takes away at least: exp(-64) is 2^-92 */
   FACTOR = 1000, /* what a mask is multiplied by at least, where it is computed */
   ADDENDS = 8,
   DEPTH = 16
@@ -22,7 +23,7 @@ static bool is_constant_mask(const wk_rewrite *r, wk_value_id v, double *most) {
   for (int64_t i = 0, n = wk_type_count(t); i < n; i++) {
     double x = wk_load_f64(wk_val(r->g, v)->data, t->dtype, i);
     if (x == 0) continue;
-    if (!(x <= -FAR)) return false;
+    if (!(x <= WK_MASK_FAR)) return false;
     any = true;
     if (x > *most) *most = x;
   }
@@ -48,15 +49,44 @@ static bool is_scaled_mask(const wk_rewrite *r, const wk_node *n, double *most) 
   return false;
 }
 
-/* where(c, 0, far) and the other way round */
-static bool is_chosen_mask(const wk_rewrite *r, const wk_node *n, double *most) {
-  double x[2];
-  if (!wk_match_number(r, n->in[1], &x[0]) || !wk_match_number(r, n->in[2], &x[1])) return false;
-  *most = x[0] == 0 ? x[1] : x[0];
-  return (x[0] == 0 || x[1] == 0) && *most <= -FAR;
+/* A bool, as it is or as a number. */
+static wk_value_id bool_of(const wk_rewrite *r, wk_value_id v) {
+  const wk_node *n = wk_made_by(r, v, WK_OP_CAST);
+  wk_value_id x = n ? n->in[0] : v;
+  return wk_type_of(r, x)->dtype == WK_BOOL ? x : WK_NONE;
+}
+
+/* v is 0 wherever the bool is false, which was made of it. */
+static bool is_made_of(const wk_rewrite *r, wk_value_id is_not_0, wk_value_id v) {
+  const wk_node *n = wk_made_by(r, is_not_0, WK_OP_CAST);
+  return n && n->in[0] == v;
 }
 
 static bool is_mask_within(const wk_rewrite *r, wk_value_id v, int depth, double *most);
+
+/* One side of a choice: 0 (*most is -inf then), a number far below, a mask. */
+static bool is_side(const wk_rewrite *r, wk_value_id v, int depth, double *most) {
+  if (!wk_known(r, v) || !wk_const_splat(r->g, v, most)) return is_mask_within(r, v, depth, most);
+  bool is_0 = *most == 0;
+  if (is_0) *most = -INFINITY;
+  return is_0 || *most <= WK_MASK_FAR;
+}
+
+/* where(c, 0, far) and the other way round; masks in the place of either. */
+static bool is_chosen_mask(const wk_rewrite *r, const wk_node *n, int depth, double *most) {
+  double of[2];
+  if (is_made_of(r, n->in[0], n->in[2])) return is_side(r, n->in[1], depth, most);
+  if (!is_side(r, n->in[1], depth, &of[0]) || !is_side(r, n->in[2], depth, &of[1])) return false;
+  *most = fmax(of[0], of[1]);
+  return true;
+}
+
+/* A mask where a bool holds. */
+static bool is_held_mask(const wk_rewrite *r, const wk_node *n, int depth, double *most) {
+  for (int i = 0; i < 2; i++)
+    if (bool_of(r, n->in[i]) != WK_NONE) return is_mask_within(r, n->in[1 - i], depth, most);
+  return false;
+}
 
 /* Masks that are added up, or the lesser of them. */
 static bool are_masks(const wk_rewrite *r, const wk_node *n, int depth, double *most) {
@@ -72,8 +102,8 @@ static bool is_mask_within(const wk_rewrite *r, wk_value_id v, int depth, double
   const wk_node *n = wk_def(r->g, v);
   if (!n || n->predicate != WK_NONE || depth == DEPTH) return false;
   switch (n->op) {
-    case WK_OP_MUL: return is_scaled_mask(r, n, most);
-    case WK_OP_WHERE: return is_chosen_mask(r, n, most);
+    case WK_OP_MUL: return is_scaled_mask(r, n, most) || is_held_mask(r, n, depth + 1, most);
+    case WK_OP_WHERE: return is_chosen_mask(r, n, depth + 1, most);
     case WK_OP_ADD:
     case WK_OP_MIN: return are_masks(r, n, depth + 1, most);
     case WK_OP_RESHAPE:
@@ -85,54 +115,107 @@ static bool is_mask_within(const wk_rewrite *r, wk_value_id v, int depth, double
   }
 }
 
-/* Bools: mask v takes something away there, `most` or less. */
-static wk_value_id takes_away(wk_rewrite *r, wk_value_id v, double most) {
-  double half = most < -FLT_MAX ? -FLT_MAX / 2 : most / 2;
-  wk_value_id limit = wk_rewrite_scalar(r, wk_type_of(r, v)->dtype, half);
-  return limit == WK_NONE ? WK_NONE : wk_rewrite_2(r, WK_OP_LESS, NULL, v, limit);
-}
+/* ---- what is added up ------------------------------------------------------------------------ */
 
-/* What is added up to v and has no other reader. */
-static size_t addends(const wk_rewrite *r, wk_value_id v, wk_value_id out[ADDENDS]) {
-  size_t n = 1;
-  out[0] = v;
-  for (size_t i = 0; i < n;) {
-    const wk_node *add = wk_made_by(r, out[i], WK_OP_ADD);
-    if (!add || add->predicate != WK_NONE || !wk_once(r, out[i]) || n == ADDENDS) {
-      i++;
-      continue;
-    }
-    for (size_t j = n; j > i + 1; j--) out[j] = out[j - 1];
-    out[i + 1] = add->in[1];
-    out[i] = add->in[0];
-    n++;
-  }
-  return n;
-}
-
-/* What is added up: masks, and what they take from. */
 typedef struct {
-  wk_value_id v[ADDENDS];
-  bool is_mask[ADDENDS];
-  double most[ADDENDS];
+  wk_value_id v;
+  bool is_mask, is_bias; /* both: numbers of the usual size, and others far below them */
+  double limit;          /* of a mask: what is less takes away */
+} addend;
+
+typedef struct {
+  addend of[ADDENDS];
   size_t n;
 } sum;
 
-/* There are masks, and something else that has the shape of the whole. */
+static int by_number(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* A bias with a mask in it: *limit lies in the first gap from above that is wide enough. */
+static bool is_masked_bias(const wk_rewrite *r, wk_value_id v, double *limit) {
+  const wk_type *t = wk_type_of(r, v);
+  if (!wk_known(r, v) || t->dtype != WK_F32) return false;
+  size_t n = (size_t)wk_type_count(t), k = n;
+  double *x = wk_xcalloc(n, sizeof *x);
+  bool has_nan = false;
+  for (size_t i = 0; i < n; i++) {
+    x[i] = fmax(wk_load_f64(wk_val(r->g, v)->data, t->dtype, (int64_t)i), (double)-FLT_MAX);
+    has_nan |= isnan(wk_load_f64(wk_val(r->g, v)->data, t->dtype, (int64_t)i));
+  }
+  qsort(x, n, sizeof *x, by_number);
+  while (k > 1 && x[k - 1] - x[k - 2] < -WK_MASK_FAR) k--;
+  bool found = !has_nan && k > 1 && x[k - 2] <= WK_MASK_FAR;
+  if (found) *limit = (x[k - 1] + x[k - 2]) / 2;
+  free(x);
+  return found;
+}
+
+static addend addend_of(const wk_rewrite *r, wk_value_id v) {
+  addend a = {.v = v};
+  double most;
+  a.is_mask = is_mask_within(r, v, 0, &most);
+  if (a.is_mask) a.limit = most < (double)-FLT_MAX ? (double)-FLT_MAX / 2 : most / 2;
+  else a.is_mask = a.is_bias = is_masked_bias(r, v, &a.limit);
+  return a;
+}
+
+/* What v is made of is added up anew: nobody else reads v, or a mask is part of it. */
+static const wk_node *taken_apart(const wk_rewrite *r, const addend *a) {
+  const wk_node *add = a->is_mask ? NULL : wk_made_by(r, a->v, WK_OP_ADD);
+  if (!add || add->predicate != WK_NONE) return NULL;
+  bool is_apart = wk_once(r, a->v);
+  for (int i = 0; i < 2 && !is_apart; i++) is_apart = addend_of(r, add->in[i]).is_mask;
+  return is_apart ? add : NULL;
+}
+
+/* True: there are masks, and something else that has the shape of the whole. */
 static bool sum_of(const wk_rewrite *r, wk_value_id v, sum *s) {
   bool has_mask = false, has_whole = false;
-  s->n = addends(r, v, s->v);
-  for (size_t i = 0; i < s->n; i++) {
-    s->is_mask[i] = is_mask_within(r, s->v[i], 0, &s->most[i]);
-    has_mask |= s->is_mask[i];
-    has_whole |= !s->is_mask[i] && wk_shape_equal(wk_type_of(r, s->v[i]), wk_type_of(r, v));
+  *s = (sum){.of = {addend_of(r, v)}, .n = 1};
+  for (size_t i = 0; i < s->n;) {
+    const wk_node *add = s->n < ADDENDS ? taken_apart(r, &s->of[i]) : NULL;
+    if (!add) {
+      const addend *a = &s->of[i++];
+      has_mask |= a->is_mask;
+      has_whole |= !a->is_mask && wk_shape_equal(wk_type_of(r, a->v), wk_type_of(r, v));
+      continue;
+    }
+    memmove(&s->of[i + 2], &s->of[i + 1], (s->n - i - 1) * sizeof *s->of);
+    s->of[i + 1] = addend_of(r, add->in[1]);
+    s->of[i] = addend_of(r, add->in[0]);
+    s->n++;
   }
   return has_mask && has_whole;
 }
 
+/* ---- the choice ------------------------------------------------------------------------------ */
+
+/* The bias, 0 where it is masked. */
+static wk_value_id bias_of(wk_rewrite *r, const addend *a) {
+  const wk_type t = *wk_type_of(r, a->v);
+  void *data;
+  wk_value_id v = wk_rewrite_constant(r, &t, &data);
+  for (int64_t i = 0, n = wk_type_count(&t); v != WK_NONE && i < n; i++) {
+    double x = wk_load_f64(wk_val(r->g, a->v)->data, t.dtype, i);
+    wk_store_f64(data, t.dtype, i, x < a->limit ? 0 : x);
+  }
+  return v;
+}
+
+static wk_value_id takes_away(wk_rewrite *r, const addend *a) {
+  wk_value_id limit = wk_rewrite_scalar(r, wk_type_of(r, a->v)->dtype, a->limit);
+  return limit == WK_NONE ? WK_NONE : wk_rewrite_2(r, WK_OP_LESS, NULL, a->v, limit);
+}
+
+static void join(wk_rewrite *r, wk_op op, wk_value_id *all, wk_value_id v) {
+  *all = *all == WK_NONE ? v : wk_rewrite_2(r, op, NULL, *all, v);
+}
+
 /* softmax(x + mask) as softmax(where(mask < half of what it takes away, -FLT_MAX, x)) */
 static bool choose(wk_rewrite *r, wk_node_id id, const wk_node *n) {
-  wk_value_id all[2] = {WK_NONE, WK_NONE}; /* what they take from; what takes away */
+  wk_value_id left = WK_NONE, away = WK_NONE;
   sum s;
   (void)id;
   if (n->op != WK_OP_SOFTMAX || n->predicate != WK_NONE ||
@@ -142,11 +225,12 @@ static bool choose(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   const wk_value_id y = n->out[0];
   r->name = n->name;
   for (size_t i = 0; i < s.n; i++) {
-    wk_value_id v = s.is_mask[i] ? takes_away(r, s.v[i], s.most[i]) : s.v[i];
-    wk_value_id *of = &all[s.is_mask[i]];
-    *of = *of == WK_NONE ? v : wk_rewrite_2(r, s.is_mask[i] ? WK_OP_OR : WK_OP_ADD, NULL, *of, v);
+    const addend *a = &s.of[i];
+    if (a->is_mask) join(r, WK_OP_OR, &away, takes_away(r, a));
+    if (!a->is_mask || a->is_bias)
+      join(r, WK_OP_ADD, &left, a->is_bias ? bias_of(r, a) : a->v);
   }
-  const wk_value_id in[] = {all[1], wk_rewrite_scalar(r, WK_F32, (double)-FLT_MAX), all[0]};
+  const wk_value_id in[] = {away, wk_rewrite_scalar(r, WK_F32, (double)-FLT_MAX), left};
   wk_value_id x = wk_rewrite_add(r, WK_OP_WHERE, NULL, 3, in);
   return x != WK_NONE && wk_rewrite_replace(r, y, wk_rewrite_1(r, WK_OP_SOFTMAX, attrs, x));
 }

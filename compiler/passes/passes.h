@@ -44,10 +44,13 @@ wk_status wk_passes_run(wk_module *m, wk_stage stage, wk_owners *owners, wk_pass
  * inputs and outputs of graphs keep their types. Finite constants beyond the range of `to` become
  * its largest number, those that would become 0 its least. `changes` grows by the nodes. */
 wk_status wk_convert_floats(wk_module *m, wk_dtype to, int64_t *changes) WK_MUST_CHECK;
+/* What a mask takes away at least: exp(-64) is 2^-92. */
+#define WK_MASK_FAR (-64)
 /* Masks that are added to scores before a softmax (0, or far below 0, as -10000, -3.4e38 and -inf
  * are) as choices: softmax(where(taken away, -FLT_MAX, scores)). Such a softmax has an integer
- * form, whatever the mask is when the model runs. A mask that is computed is one by its last step:
- * 1 - m, or m - 1, by 1000 or more; one that is an input of the model is left alone. */
+ * form, whatever the mask is when the model runs. A constant bias in which some numbers are far
+ * below all others is a bias and a mask. A mask that is computed is one by its last steps: 1 - m,
+ * or m - 1, by 1000 or more, a choice, a mask where a bool holds; an input of the model is none. */
 wk_status wk_choose_masks(wk_module *m, int64_t *changes) WK_MUST_CHECK;
 wk_status wk_pass_run_one(wk_module *m, const wk_pass *p, wk_owners *owners,
                           int64_t *changes) WK_MUST_CHECK;

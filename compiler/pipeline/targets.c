@@ -100,6 +100,11 @@ static bool is_kind(const char *name, const char *target) {
   return !strncmp(target, name, length) && !target[length];
 }
 
+/* "@ends=cpu" */
+static bool is_ends(const char *pin) {
+  return !strncmp(pin, WK_TARGET_ENDS "=", sizeof WK_TARGET_ENDS);
+}
+
 /* A pattern of --place is the host's. */
 static bool names_host(const wk_strings *place) {
   for (size_t i = 0; i < place->n; i++) {
@@ -107,6 +112,12 @@ static bool names_host(const wk_strings *place) {
     if (name && is_kind(name, wk_target_host()->name)) return true;
   }
   return false;
+}
+
+static bool names_ends(const wk_strings *place) {
+  bool any = false;
+  for (size_t i = 0; i < place->n; i++) any |= is_ends(place->data[i]);
+  return any;
 }
 
 static wk_status open_all(opening *o, char *text) {
@@ -156,13 +167,20 @@ static wk_status add_pins(const wk_strings *place, wk_targets *t) {
   t->pins = pins;
   for (size_t i = 0; i < place->n; i++) {
     const char *text = place->data[i], *name = target_of_pin(text);
+    wk_target_pin pin;
     if (!name)
       return wk_error(WK_USAGE, "--place %s: PATTERN=TARGET is expected: 'layer1.*=accel'", text);
-    WK_TRY(find_instance(t, text, name, &pins[i].target));
+    WK_TRY(find_instance(t, text, name, &pin.target));
+    if (is_ends(text)) {
+      if (!is_kind(name, wk_target_host()->name))
+        return wk_error(WK_USAGE, "--place %s: the ends are what others leave to %s", text,
+                        wk_target_host()->name);
+      continue;
+    }
     char *pattern = wk_xstrdup(text);
     pattern[name - 1 - text] = '\0';
-    pins[i].pattern = pattern;
-    t->n_pins = i + 1;
+    pin.pattern = pattern;
+    pins[t->n_pins++] = pin;
   }
   return NULL;
 }
@@ -192,6 +210,8 @@ wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) {
   wk_status s = open_all(&o, text);
   free(text);
   *out = (wk_targets){.list = o.list, .n = o.n, .host_by_pin = a->no_host,
+                      .host_at_ends = a->no_host && names_ends(&a->place),
+                      .host_name = wk_target_host()->name,
                       .has_host = o.n && o.list[o.n - 1] &&
                                   o.list[o.n - 1]->target == wk_target_host()};
   if (!s) s = add_pins(&a->place, out);

@@ -37,7 +37,10 @@ typedef struct {
    "which gets only what --place gives it",                                                        \
    .kind = WK_OPTION_FLAG, .offset = offsetof(type, member.no_host)},                              \
   {"place", 0, "PATTERN=TARGET", "operators with such names (*, ?, [a-z] as in the shell) are "    \
-   "for this one of the targets, and for no other", .kind = WK_OPTION_LIST,                        \
+   "for this one of the targets, and for no other; " WK_TARGET_ENDS "=cpu, with --no-host: what "  \
+   "none of them can run before their first product and behind their last operator is for the "    \
+   "host",                                                                                         \
+   .kind = WK_OPTION_LIST,                                                                         \
    .offset = offsetof(type, member.place)},                                                        \
   {.kind = WK_OPTION_ROWS, .offset = offsetof(type, member.settings), .rows = wk_setting_row},     \
   WK_PLUGIN_ROW(type, member.plugins)
@@ -52,9 +55,9 @@ const wk_target *wk_target_at(size_t i);
 const wk_target *wk_target_host(void);
 
 /* Opens what is asked for; the host is added at the end unless it is listed or not wanted; with
- * no_host it is there if `place` names it, for what it names. A setting goes to all targets that
- * have it, and there must be one. WK_USAGE names what there is not. Free with wk_targets_close also
- * after an error. */
+ * no_host it is there if `place` names it, for what it names, or for the ends. A setting goes to
+ * all targets that have it, and there must be one. WK_USAGE names what there is not. Free with
+ * wk_targets_close also after an error. */
 wk_status wk_targets_open(const wk_target_args *a, wk_targets *out) WK_MUST_CHECK;
 void wk_targets_close(wk_targets *t);
 /* WK_USAGE: a pattern of --place fits no operator of the module. */

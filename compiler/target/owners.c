@@ -38,7 +38,7 @@ static const char *not_asked(const wk_targets *all, uint32_t target, const wk_gr
   const wk_graph *model = g->module->main;
   bool is_host = all->has_host && target + 1 == all->n;
   uint32_t pinned = wk_targets_pinned(all, n);
-  if (is_host && all->host_by_pin && pinned != target)
+  if (is_host && all->host_by_pin && !all->host_at_ends && pinned != target)
     return "--no-host, and no --place has it there";
   if (pinned != WK_NONE && pinned != target)
     return wk_arena_printf(a, "--place has it on %s", wk_targets_name(all, pinned).s);

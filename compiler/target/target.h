@@ -215,6 +215,9 @@ struct wk_target {
                        wk_emit_result *result);
 };
 
+/* In place of a pattern: see host_at_ends. */
+#define WK_TARGET_ENDS "@ends"
+
 /* Operators that the user has put somewhere. */
 typedef struct {
   const char *pattern; /* of their names, as the shell has it: "layer1.*" */
@@ -226,7 +229,11 @@ typedef struct {
   wk_instance *const *list;
   size_t n;
   bool has_host; /* the last one is: it has code for every primitive */
-  bool host_by_pin; /* it gets what is pinned to it and nothing else */
+  bool host_by_pin;  /* it gets what is pinned to it and nothing else */
+  bool host_at_ends; /* with host_by_pin: and what nobody else takes, multiplies nothing, and stands
+                        before the first product or behind the last operator of the others, with
+                        what that needs */
+  const char *host_name; /* of the host, listed or not, for messages; NULL: there is none */
   const wk_target_pin *pins; /* the last that fits counts */
   size_t n_pins;
 } wk_targets;

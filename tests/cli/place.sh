@@ -43,6 +43,22 @@ refuses 'nothing else' 4 'v47_DequantizeLinear: target accel: map: the result is
   2>refused
 check 'the first ten and a count' test "$(grep -cE '^(wick: .*: target accel|  .*): ' refused)" = 10
 gives 'the count' '^  and [1-9][0-9]* others$' cat refused
+# ---- the ends of a model, which need no names
+gives 'what stands at the ends' '^  all of them stand at the ends of the model: --place @ends=cpu' \
+  cat <("$wick" "${parts[@]}" accel --no-host 2>&1)
+check 'not what multiplies' test "$(grep -c @ends refused)" = 0
+gives 'the processor has the ends' '^on cpu +2 parts, ' \
+  "$wick" "${parts[@]}" accel --no-host --place @ends=cpu
+same accel --no-host --place @ends=cpu
+gives 'and what has a name' '^on cpu +[3-9] parts, ' \
+  "$wick" "${parts[@]}" accel --no-host --place @ends=cpu --place 'Conv_2*=cpu'
+same accel --place @ends=cpu
+"$wick" compile "$tests/nets/float/transformer/model.onnx" -o none.wick --target accel --no-host \
+  --place @ends=cpu 2>refused
+gives 'but nothing that multiplies' '^  Add_7: matmul: it computes on f32' cat refused
+refuses 'another target' 2 '^wick: --place @ends=accel: the ends are what others leave to cpu$' \
+  "$wick" "${parts[@]}" accel --place @ends=accel
+
 refuses 'no such operator' 2 "^wick: .*--place: no operator is called 'Cnv\*'; --emit graph shows" \
   "$wick" "${parts[@]}" accel --place 'Cnv*=accel'
 refuses 'no such target' 2 '^wick: --place Conv\*=opencl: --target does not list opencl$' \

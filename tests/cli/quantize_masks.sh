@@ -68,6 +68,30 @@ joined() { # beside numbers of the usual size, which one scale would take along
   constant along 7 1 'int64_data: [1]'
   op Slice 'both from to along' a
 }
+biased() { # a bias of the usual size with a mask in it
+  constant m 1 '8 8' "float_data: [$(awk -v x="$(numbers 64 3)" -v m="$(triangle "$1")" 'BEGIN {
+    n = split(x, number, ", ")
+    split(m, mask, ", ")
+    for (i = 1; i <= n; i++) {
+      value = mask[i] == "0" ? number[i] : mask[i]
+      printf "%s%s", (i > 1) ? ", " : "", value
+    }
+  }')]"
+  op Add 's m' a
+}
+shared() { # added up once, for all layers
+  constant b 1 '8 8' "float_data: [$(numbers 64 3)]"
+  mask "$1" && op Add 'm b' t && op Add 's t' a && op Add 't t' unused
+}
+kept() { # what takes part as a number, of which zeros are filled
+  constant m 1 '8 8' "float_data: [$(triangle 1)]"
+  echo "initializer { name: \"never\" data_type: 1 float_data: [$1] }"
+  constant one 1 1 'float_data: [1]'
+  op Mul 'm one' i
+  op Cast i b 'attribute { name: "to" type: INT i: 9 }'
+  op Where 'b never i' t
+  op Add 's t' a
+}
 halves() { # stored as f16: -65504
   constant h 10 '8 8' "int32_data: [$(triangle 64511)]"
   op Cast h m 'attribute { name: "to" type: INT i: 1 }'
@@ -85,10 +109,15 @@ masks() {
       bad "$1, $method: $out $(cat err)"
     (($(grep -cE '^n_. +MatMul +[0-9]' <<<"$out") >= 3)) && good ||
       bad "$1, $method: products stay float: $out"
+    [[ $1 == @(joined|rectified)* ]] || # where a number that is masked meets other operators
+      check "$1, $method: on the accelerator from the first product to the last" \
+        "$wick" compile q.onnx --target accel:tiny --no-host --place @ends=cpu -o q.wick
   done
 }
 for never in -inf -3.4028235e38 -1e9 -10000; do
-  for how in rectified chosen filled joined; do masks "$how$never" "$($how $never)" mse; done
+  for how in rectified chosen filled joined biased shared kept; do
+    masks "$how$never" "$($how $never)" mse
+  done
   masks added$never "$(added $never)" minmax entropy
 done
 masks halves "$(halves)" mse percentile
@@ -108,6 +137,9 @@ printf '\x00\x00\x80\xff' | dd of=m.npy bs=1 seek=132 conv=notrunc status=none
 gives 'an infinite mask' '^layers +[1-9]' \
   "$wick" quantize given.textproto --calibration x=x.npy --calibration m=m.npy -o q.onnx
 printf '\x00\x00\xc0\xff' | dd of=m.npy bs=1 seek=132 conv=notrunc status=none
+check 'its model' cp q.onnx given.q.onnx
+gives 'its softmax in integers' '^integer_softmax +integer ' \
+  "$wick" compile given.q.onnx --print-integer -o q.wick
 refuses 'NaN in a mask' 3 'm.npy: element 1 of the .* is NaN' \
   "$wick" quantize given.textproto --calibration x=x.npy --calibration m=m.npy -o q.onnx
 

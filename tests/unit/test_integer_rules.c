@@ -19,6 +19,7 @@
   "%big = constant f32[] {1e20}\n%small = constant f32[] {1e-20}\n"
 #define X "%x = dequantize(%a, %s, %z)\n"
 #define Z "%v = dequantize(%b, %t, %z)\n"
+#define LESS "%c = less(%a, %b)\n"
 #define Q "%q = quantize(%y, %t, %z) {to=i8}\noutput %q\n"
 #define PADS "{strides=[1,1], pads=[0,0,0,0], dilations=[1,1]}\n"
 #define REAL(op) "dequantize dequantize " op " quantize"
@@ -56,6 +57,16 @@ static const rule_case maps[] = {
     {NULL, X "%y = concat(%x, %f) {axis=0}\n" Q, REAL1("concat")},
     {NULL, "%x = dequantize(%a, %big, %z)\n" Z "%y = concat(%v, %x) {axis=0}\n" Q,
      REAL("concat")},
+    /* choices: a byte for each bool, the lesser of it and a side, the greater of both */
+    {NULL, LESS X Z "%y = where(%c, %x, %v)\n" Q, "less map map map map map map"},
+    {NULL, LESS X "%u = tanh(%x)\n%v = neg(%x)\n%y = where(%c, %u, %v)\n" Q,
+     "less gather gather map map map map map"},
+    {NULL, LESS X "%y = where(%c, %x, %k2)\n" Q, "less map map map map map"},
+    {NULL, LESS X "%n = constant f32[] {-1e30}\n%y = where(%c, %n, %x)\n" Q, "less map map map"},
+    {NULL, LESS X "%y = where(%c, %k0, %k2)\n" Q, "less dequantize where quantize"},
+    {NULL, LESS X "%y = where(%c, %f, %x)\n" Q, "less dequantize where quantize"},
+    {NULL, X "%c = constant bool[3] {1, 0, 1}\n%y = where(%c, %x, %k2)\n%u = relu(%y)\n"
+     "%q = quantize(%u, %t, %z) {to=i8}\noutput %q\n", "map map map"},
     /* limits go into the conversion */
     {NULL, X Z "%u = add(%x, %v)\n%y = relu(%u)\n" Q, "map"},
     {NULL, X Z "%u = add(%x, %v)\n%y = clip(%u) {lo=-1.0, hi=2.0}\n" Q, "map"},
@@ -517,7 +528,7 @@ static const char forms[] =
     "atan sinh cosh asinh acosh atanh tanh erf sigmoid relu leaky_relu thresholded_relu elu "
     "selu celu softplus softsign hard_sigmoid hard_swish silu gelu gelu_tanh mish shrink "
     "clip div mod fmod min max pow prelu fake_quantize gather\n"
-    "map: add sub mul quantize dequantize\n"
+    "map: add sub mul where quantize dequantize\n"
     "reduce: reduce_mean\n";
 
 static void test_forms(void **state) {

@@ -43,6 +43,15 @@ static const list_case cases[] = {
     {"for nothing",
      {.target = "accel:base", .no_host = true, .place = PLACE("cpu=accel:base")},
      "accel:base"},
+    {"the host for the ends",
+     {.target = "accel:base", .cpu = "avx2", .no_host = true, .place = PLACE("@ends=cpu")},
+     "accel:base,cpu:avx2"},
+    {"the ends beside the host",
+     {.target = "accel:base", .cpu = "avx2", .place = PLACE("@ends=cpu")},
+     "accel:base,cpu:avx2"},
+    {"the ends for another",
+     {.target = "accel:base", .no_host = true, .place = PLACE("@ends=accel")},
+     "--place @ends=accel: the ends are what others leave to cpu"},
     {"its name and more",
      {.target = "accel:base", .no_host = true, .place = PLACE("x=cpus")},
      "--place x=cpus: --target does not list cpus"},
@@ -119,6 +128,9 @@ static void lists_are_opened(void **state) {
       wk_str_add(&b, wk_targets_text(&t, a));
       assert_int_equal(t.has_host, t.list[t.n - 1]->target == wk_target_host());
       assert_int_equal(t.host_by_pin, cases[i].args.no_host);
+      const wk_strings *place = &cases[i].args.place;
+      assert_int_equal(t.host_at_ends,
+                       t.host_by_pin && place->n && !strcmp(place->data[0], "@ends=cpu"));
       assert_true(t.has_host || t.host_by_pin);
     }
     if (strcmp(b.s, cases[i].text) != 0) {

@@ -44,17 +44,41 @@ static bool is_from_outside(const wk_graph *g, wk_value_id v) {
   return n->op == WK_OP_MAP && !wk_accel_is_8_bit(wk_val(g, n->in[0])->type.dtype);
 }
 
-/* What lies beside v in an operator of two tensors; WK_NONE: nothing that the part makes. */
+/* What lies beside v in an operator of several tensors; WK_NONE: nothing that the part makes. */
 static wk_value_id partner(const wk_graph *g, const wk_node *n, wk_value_id v) {
-  if (n->op != WK_OP_MAP || n->n_in != 2) return WK_NONE;
-  wk_value_id x = n->in[n->in[0] == v];
-  const wk_type *to = &wk_val(g, x)->type;
-  bool decides = to->rank == wk_val(g, v)->type.rank && !wk_is_const(g, x) &&
-                 wk_shape_equal(to, &wk_val(g, n->out[0])->type) && !is_from_outside(g, x);
-  return decides ? x : WK_NONE;
+  for (uint32_t i = 0; n->op == WK_OP_MAP && i < n->n_in; i++) {
+    wk_value_id x = n->in[i];
+    if (x != v && !wk_is_const(g, x) && !is_from_outside(g, x) &&
+        wk_shape_equal(&wk_val(g, x)->type, &wk_val(g, n->out[0])->type))
+      return x;
+  }
+  return WK_NONE;
 }
 
 static int wanted_lane(const wk_accel_making *k, wk_value_id v);
+
+/* A map of one tensor and of constants lies as that does. */
+static bool is_map_of_one(const wk_graph *g, const wk_node *n) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < n->n_in; i++) count += !wk_is_const(g, n->in[i]);
+  return n->op == WK_OP_MAP && count == 1;
+}
+
+/* The same axis of an operand that is broadcast, which has fewer in front; -1: it has none. */
+static int lane_of_operand(const wk_graph *g, wk_value_id v, wk_value_id result, int lane) {
+  int more = wk_val(g, result)->type.rank - wk_val(g, v)->type.rank;
+  return lane < more ? -1 : lane - more;
+}
+
+/* Of what is reshaped, from the axis of the result: the same one, counted from the last, if all are
+ * the same up to there. */
+static int lane_before_reshape(const wk_type *x, const wk_type *y, int lane) {
+  int from_last = y->rank - lane;
+  if (lane < 0 || from_last > x->rank) return -1;
+  for (int i = 1; i <= from_last; i++)
+    if (x->dims[x->rank - i] != y->dims[y->rank - i]) return -1;
+  return x->rank - from_last;
+}
 
 /* The axis that a reader wants; -1: it wants none. */
 static int lane_of_reader(const wk_accel_making *k, const wk_node *n, wk_value_id v) {
@@ -64,14 +88,19 @@ static int lane_of_reader(const wk_accel_making *k, const wk_node *n, wk_value_i
     case WK_OP_TRANSPOSE:
       turned = wanted_lane(k, n->out[0]);
       return turned < 0 ? -1 : (int)WK_ATTR(n, transpose)->perm.v[turned];
+    case WK_OP_RESHAPE:
+      return lane_before_reshape(&wk_val(k->g, v)->type, &wk_val(k->g, n->out[0])->type,
+                                 wanted_lane(k, n->out[0]));
     case WK_OP_MATMUL:
     case WK_OP_INTEGER_MATMUL:
     case WK_OP_INTEGER_SOFTMAX:
     case WK_OP_INTEGER_NORM: return wk_val(k->g, v)->type.rank - 1;
     default: break;
   }
+  if (is_map_of_one(k->g, n))
+    return lane_of_operand(k->g, v, n->out[0], wanted_lane(k, n->out[0]));
   wk_value_id x = partner(k->g, n, v);
-  return x == WK_NONE ? -1 : lanes_of(k, x, false).axis;
+  return x == WK_NONE ? -1 : lane_of_operand(k->g, v, x, lanes_of(k, x, false).axis);
 }
 
 /* Of the first reader that wants one, of those that turn v around or of the others. */
