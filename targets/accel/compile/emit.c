@@ -148,7 +148,7 @@ static void emit_split(const wk_sched_work *w, const wk_accel_work *x, size_t pi
 static bool takes_parts(const wk_accel_net *net, const wk_accel_op *op) {
   const wk_accel_tensor *t = &net->tensors.data[op->a.tensor];
   int64_t planes[2];
-  if (op->kind != WK_ACCEL_CONV || op->is_packed || op->is_flat || op->piece_stacks ||
+  if (op->kind != WK_ACCEL_CONV || op->is_packed || op->a.o != 1 || op->piece_stacks ||
       op->one_const || op->out.o != 1 || op->kc < 2 || !wk_accel_is_picture(t, &op->a))
     return false;
   wk_accel_planes_of(net, &op->a, planes);

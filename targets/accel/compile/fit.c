@@ -151,7 +151,7 @@ static int64_t cut_stacks(wk_accel_net *net, size_t i, int64_t room, int64_t mos
 /* Some channels after the others; the number of operators that it has become. 0: it cannot be. */
 static size_t cut_channels(wk_accel_net *net, size_t i, size_t parts) {
   wk_accel_op op = net->ops.data[i];
-  if (!goes_by_channels(&op) || op.n_pieces < parts || op.out.o != 1) return 0;
+  if (!goes_by_channels(&op) || op.n_pieces < parts || op.out.o != 1 || op.piece_stacks) return 0;
   size_t each = wk_ceil_div(op.n_pieces, parts), made = 0;
   for (size_t at = 0; at < op.n_pieces; at += each, made++) {
     size_t end = at + each < op.n_pieces ? at + each : op.n_pieces;
@@ -178,7 +178,7 @@ static bool can_fit(void *ctx, int64_t scratchpad) {
   m.scratchpad = scratchpad;
   net.machine = &m;
   int64_t room = room_of(&net, x->op), most = most_room(&m);
-  if (wk_accel_goes_by_blocks(&net, x->op) && block_room(&net, x->op) <= most) return true;
+  if (wk_accel_goes_by_blocks(&net, x->op)) return block_room(&net, x->op) <= most;
   return room <= most || (goes_by_channels(x->op) && x->op->out.o == 1 &&
                           (int64_t)x->op->n_pieces >= wk_ceil_div(2 * room, most));
 }
