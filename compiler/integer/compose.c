@@ -80,10 +80,18 @@ static void apply(const wk_rewrite *r, const wk_node *n, const uint8_t *const ar
   }
 }
 
-void wk_integer_function_of(const wk_rewrite *r, wk_value_id v, wk_value_id x, uint8_t *out) {
-  wk_value_id path[MOST_STEPS];
+/* a and what it is a function of, step by step. */
+static int path_of(const wk_rewrite *r, wk_value_id a, wk_value_id path[MOST_STEPS]) {
   int n = 0;
-  for (; v != x; v = argument_of(r, v)) path[n++] = v;
+  for (; a != WK_NONE && n < MOST_STEPS; a = argument_of(r, a)) path[n++] = a;
+  return n;
+}
+
+bool wk_integer_function_of(const wk_rewrite *r, wk_value_id v, wk_value_id x, uint8_t *out) {
+  wk_value_id path[MOST_STEPS];
+  int n = 0, steps = path_of(r, v, path);
+  while (n < steps && path[n] != x) n++;
+  if (n == steps) return false;
   for (int q = 0; q < BYTES; q++) out[q] = (uint8_t)q;
   while (n-- > 0) {
     const wk_node *d = wk_def(r->g, path[n]);
@@ -94,13 +102,7 @@ void wk_integer_function_of(const wk_rewrite *r, wk_value_id v, wk_value_id x, u
       if (!wk_known(r, d->in[k])) args[k] = was;
     apply(r, d, args, out);
   }
-}
-
-/* a and what it is a function of, step by step. */
-static int path_of(const wk_rewrite *r, wk_value_id a, wk_value_id path[MOST_STEPS]) {
-  int n = 0;
-  for (; a != WK_NONE && n < MOST_STEPS; a = argument_of(r, a)) path[n++] = a;
-  return n;
+  return true;
 }
 
 wk_value_id wk_integer_common(const wk_rewrite *r, wk_value_id a, wk_value_id b) {
@@ -145,7 +147,7 @@ static bool compose(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   if (root == WK_NONE || wk_known(r, root)) return false;
   for (uint32_t k = 0; k < n->n_in; k++) {
     if (wk_known(r, n->in[k])) continue;
-    wk_integer_function_of(r, n->in[k], root, of[k]);
+    if (!wk_integer_function_of(r, n->in[k], root, of[k])) return false;
     args[k] = of[k];
   }
   apply(r, n, args, out);

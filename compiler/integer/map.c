@@ -122,7 +122,7 @@ static bool find_root(const wk_rewrite *r, chain *c) {
     c->root = wk_integer_common(r, c->root, c->leaves[i].x.q);
   if (c->root == WK_NONE) return false;
   for (uint32_t i = 0; i < c->n_leaves; i++)
-    wk_integer_function_of(r, c->leaves[i].x.q, c->root, c->leaves[i].of);
+    if (!wk_integer_function_of(r, c->leaves[i].x.q, c->root, c->leaves[i].of)) return false;
   return true;
 }
 

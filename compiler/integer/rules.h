@@ -75,8 +75,9 @@ wk_status wk_integer_compose_graph(wk_graph *g, wk_pass_ctx *c) WK_MUST_CHECK;
 /* The nearest tensor of bytes, a or b or one before them, of whose bytes both are functions, by
  * tables and maps; WK_NONE: none. */
 wk_value_id wk_integer_common(const wk_rewrite *r, wk_value_id a, wk_value_id b);
-/* v by the 256 bytes of x, which wk_integer_common has found. */
-void wk_integer_function_of(const wk_rewrite *r, wk_value_id v, wk_value_id x, uint8_t *out);
+/* v by the 256 bytes of x. False: x is none of what v is a function of, or too many steps before
+ * it. */
+bool wk_integer_function_of(const wk_rewrite *r, wk_value_id v, wk_value_id x, uint8_t *out);
 
 /* ---- shared ---------------------------------------------------------------------------------- */
 

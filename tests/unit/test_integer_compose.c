@@ -148,8 +148,32 @@ static void gates_in_pieces(void **state) {
   wk_module_free(m);
 }
 
+/* The last of n tables, one in the middle and x meet: far from x, they stay as they are. */
+static void long_chains(void **state) {
+  (void)state;
+  for (int n = 6; n <= 38; n += 4) {
+    wk_str b = {0};
+    wk_str_add(&b, "%p = constant f32[] {0.0078125}\n%o = constant u8[] {0}\n"
+                   "%r0 = dequantize(%x, %p, %o)\n");
+    for (int i = 1; i <= n; i++)
+      wk_str_printf(&b, "%%g%d = sigmoid(%%r%d)\n%%q%d = quantize(%%g%d, %%p, %%o) {to=u8}\n"
+                        "%%r%d = dequantize(%%q%d, %%p, %%o)\n", i, i - 1, i, i, i, i);
+    wk_str_printf(&b, "%%m = mul(%%r%d, %%r%d)\n%%s = add(%%m, %%r0)\n"
+                      "%%y = quantize(%%s, %%p, %%o) {to=u8}\noutput %%y\n", n, n / 2);
+    wk_module *m = module_of(U, b.s), *was = wk_module_clone(m);
+    int64_t changes = 0;
+    assert_null(wk_integer_convert(m, &changes));
+    if (n < 12) assert_int_equal(count(m->main, WK_OP_GATHER), 1);
+    same_outputs(was->main, m->main, b.s);
+    wk_module_free(was);
+    wk_module_free(m);
+    wk_str_free(&b);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(one_table),
-                                     cmocka_unit_test(gates_in_pieces)};
+                                     cmocka_unit_test(gates_in_pieces),
+                                     cmocka_unit_test(long_chains)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
