@@ -146,15 +146,28 @@ static bool only_moves(const wk_rewrite *r, const wk_node *n) {
   }
 }
 
+/* The one number of which all elements of v are; WK_NONE: there is none. */
+static wk_value_id one_of(wk_rewrite *r, wk_value_id v) {
+  double value;
+  const wk_type *t = wk_type_of(r, v);
+  if (!wk_scalar_of(r, v, &value)) return WK_NONE;
+  return t->rank == 0 ? v : wk_rewrite_scalar(r, t->dtype, value);
+}
+
+/* y is made of integers, and dequantised then. */
+static bool dequantise_last(wk_rewrite *r, wk_value_id y, wk_value_id q, wk_value_id scale,
+                            wk_value_id zero) {
+  const wk_value_id in[] = {q, scale, zero};
+  return q != WK_NONE &&
+         wk_rewrite_replace(r, y, wk_rewrite_add(r, WK_OP_DEQUANTIZE, NULL, 3, in));
+}
+
 /* The parameters of a dequantisation behind the movement n; they may lie along an axis when n is a
  * transposition. */
 static bool moved_parameter(wk_rewrite *r, const wk_node *n, wk_value_id v, wk_value_id *out) {
-  double value;
   const wk_type *t = wk_type_of(r, v);
-  if (wk_scalar_of(r, v, &value)) {
-    *out = t->rank == 0 ? v : wk_rewrite_scalar(r, t->dtype, value);
-    return true;
-  }
+  *out = one_of(r, v);
+  if (*out != WK_NONE) return true;
   if (n->op != WK_OP_TRANSPOSE || t->rank != wk_type_of(r, n->in[0])->rank) return false;
   *out = wk_rewrite_folded(r, wk_rewrite_transpose(r, v, WK_ATTR(n, transpose)->perm.v));
   return *out != WK_NONE;
@@ -181,8 +194,7 @@ static bool sink(wk_rewrite *r, const wk_node *n) {
   wk_value_id y = n->out[0], moved = wk_rewrite_add(r, op, n->attrs, n_in, in);
   if (moved == WK_NONE) return false;
   wk_value_id folded = wk_rewrite_folded(r, moved);
-  const wk_value_id all[] = {folded != WK_NONE ? folded : moved, scale, parameters[1]};
-  return wk_rewrite_replace(r, y, wk_rewrite_add(r, WK_OP_DEQUANTIZE, NULL, 3, all));
+  return dequantise_last(r, y, folded != WK_NONE ? folded : moved, scale, parameters[1]);
 }
 
 /* The greatest of quantised values is that of their integers. */
@@ -191,11 +203,9 @@ static bool sink_pool(wk_rewrite *r, const wk_node *n) {
   wk_affine x;
   bool has_positions = n->n_out > 1 && n->out[1] != WK_NONE && r->uses[n->out[1]];
   if (!d || has_positions || !wk_affine_of(r, n->in[0], &x)) return false;
-  const wk_value_id scale = d->in[1], zero = d->in[2], y = n->out[0];
+  const wk_value_id y = n->out[0], parameters[2] = {d->in[1], d->in[2]};
   wk_value_id q = wk_rewrite_1(r, n->op, n->attrs, x.q);
-  if (q == WK_NONE) return false;
-  const wk_value_id all[] = {q, scale, zero};
-  return wk_rewrite_replace(r, y, wk_rewrite_add(r, WK_OP_DEQUANTIZE, NULL, 3, all));
+  return dequantise_last(r, y, q, one_of(r, parameters[0]), one_of(r, parameters[1]));
 }
 
 /* Values of one scale are joined before they are dequantised. */
@@ -203,7 +213,7 @@ static bool sink_concat(wk_rewrite *r, const wk_node *n) {
   wk_affine first, x;
   const wk_node *d = wk_made_by(r, n->in[0], WK_OP_DEQUANTIZE);
   if (!d || !wk_affine_of(r, n->in[0], &first)) return false;
-  const wk_value_id scale = d->in[1], zero = d->in[2], y = n->out[0];
+  const wk_value_id y = n->out[0], parameters[2] = {d->in[1], d->in[2]};
   wk_value_id *in = wk_arena_alloc(r->c->scratch, n->n_in * sizeof *in);
   for (uint32_t k = 0; k < n->n_in; k++) {
     if (!wk_affine_of(r, n->in[k], &x) || x.dtype != first.dtype || x.scale != first.scale ||
@@ -212,9 +222,7 @@ static bool sink_concat(wk_rewrite *r, const wk_node *n) {
     in[k] = x.q;
   }
   wk_value_id q = wk_rewrite_add(r, n->op, n->attrs, n->n_in, in);
-  if (q == WK_NONE) return false;
-  const wk_value_id all[] = {q, scale, zero};
-  return wk_rewrite_replace(r, y, wk_rewrite_add(r, WK_OP_DEQUANTIZE, NULL, 3, all));
+  return dequantise_last(r, y, q, one_of(r, parameters[0]), one_of(r, parameters[1]));
 }
 
 /* A split of quantised values as slices, which can sink. */

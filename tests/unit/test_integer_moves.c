@@ -16,6 +16,12 @@
 #define X "%x = dequantize(%a, %s, %z)\n"
 #define X0 "%x = dequantize(%a, %s, %w0)\n"
 #define ROWS "%x = dequantize(%a, %rs, %rz)\n"
+#define ALIKE                                                                                   \
+  "%as = constant f32[2,1] {0.5, 0.5}\n%az = constant i8[2,1] {3, 3}\n"                        \
+  "%x = dequantize(%a, %as, %az)\n"
+#define CUBE                                                                                    \
+  "%cs = constant f32[1,1,3] {0.5, 0.5, 0.5}\n%c = reshape(%a) {shape=[1,2,3]}\n"              \
+  "%x = dequantize(%c, %cs, %z)\n"
 #define Q "%q = quantize(%y, %s, %z) {to=i8}\noutput %q\n"
 #define Q0 "%q = quantize(%y, %s, %w0) {to=i8}\noutput %q\n"
 #define TWICE X "%d = add(%x, %x)\n"
@@ -67,6 +73,12 @@ static const struct { const char *body, *left; } cases[] = {
     {X "%u, %y = split(%x) {axis=0, sizes=[1,1]}\n" Q, "slice"},
     {X "%u, %v, %y = split(%x) {axis=1, sizes=[1,1,1]}\n%o = add(%u, %v)\noutput %o\n" Q,
      "slice dequantize slice dequantize add slice"},
+    /* one number as many: per row, all alike */
+    {ALIKE "%y = concat(%x, %x) {axis=0}\noutput %y\n", "concat dequantize"},
+    {ALIKE "%u = slice(%x) {starts=[0,0], sizes=[1,3], steps=[1,1]}\n"
+     "%y = concat(%x, %u) {axis=0}\noutput %y\n", "slice concat dequantize"},
+    {CUBE "%y, - = max_pool(%x) {kernel=[2], strides=[1], pads=[0,0], dilations=[1]}\noutput %y\n",
+     "reshape max_pool dequantize"},
 };
 
 static void must(size_t k, wk_status s) {
