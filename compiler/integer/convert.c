@@ -264,11 +264,13 @@ static bool rise(wk_rewrite *r, const wk_node *n) {
 }
 
 /* What is computed, moved, then clamped is clamped before it moves, so that the clamp becomes the
- * range of what computes it. */
+ * range of what computes it. Bounds of integers may be no doubles. */
 static bool rise_clamp(wk_rewrite *r, const wk_node *n) {
   double lo, hi;
   wk_value_id operand;
-  if (!clamp_of(r, n->out[0], &lo, &hi, &operand) || !wk_once(r, operand)) return false;
+  if (!wk_dtype_is_float(wk_type_of(r, n->out[0])->dtype) ||
+      !clamp_of(r, n->out[0], &lo, &hi, &operand) || !wk_once(r, operand))
+    return false;
   const wk_node *m = wk_def(r->g, operand);
   if (!m || !only_reorders(m) || m->predicate != WK_NONE || !wk_once(r, m->in[0])) return false;
   const wk_node *of = wk_def(r->g, m->in[0]), moved = *m;

@@ -12,6 +12,7 @@
 #define NUMBERS                                                                              \
   "%s = constant f32[] {0.5}\n%z = constant i8[] {3}\n%w0 = constant i8[] {0}\n"             \
   "%k0 = constant f32[] {0.0}\n%k2 = constant f32[] {2.0}\n"                                 \
+  "%big = constant i64[] {1152921504606846977}\n"                                           \
   "%rs = constant f32[2,1] {0.5, 0.25}\n%rz = constant i8[2,1] {3, -7}\n"
 #define X "%x = dequantize(%a, %s, %z)\n"
 #define X0 "%x = dequantize(%a, %s, %w0)\n"
@@ -73,6 +74,11 @@ static const struct { const char *body, *left; } cases[] = {
     {X "%u, %y = split(%x) {axis=0, sizes=[1,1]}\n" Q, "slice"},
     {X "%u, %v, %y = split(%x) {axis=1, sizes=[1,1,1]}\n%o = add(%u, %v)\noutput %o\n" Q,
      "slice dequantize slice dequantize add slice"},
+    /* clamps rise, but for those of integers */
+    {TWICE "%t = reshape(%d) {shape=[6]}\n%y = max(%t, %k0)\noutput %y\n",
+     "dequantize add clip reshape"},
+    {X "%j = add(%i, %i)\n%t = reshape(%j) {shape=[3,1]}\n%y = max(%t, %big)\noutput %y\n",
+     "dequantize add reshape max"},
     /* one number as many: per row, all alike */
     {ALIKE "%y = concat(%x, %x) {axis=0}\noutput %y\n", "concat dequantize"},
     {ALIKE "%u = slice(%x) {starts=[0,0], sizes=[1,3], steps=[1,1]}\n"
