@@ -106,8 +106,6 @@ static bool known(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
   if (k->at && k->at[v].tensor >= 0) return *out = k->at[v], true;
   if (x->type.rank < 1 || x->type.rank >= WK_MAX_RANK)
     return wk_accel_refuse(k, "a tensor of rank %d", x->type.rank);
-  for (int i = 0; i < x->type.rank; i++)
-    if (!x->type.dims[i]) return wk_accel_refuse(k, "a tensor without elements");
   if (x->kind == WK_VALUE_NODE && wk_accel_is_movement(wk_nod(k->g, x->node)) &&
       wk_nod(k->g, x->node)->op != WK_OP_CONCAT &&
       !(k->is_trial && wk_nod(k->g, x->node)->op == WK_OP_PAD)) {
@@ -450,6 +448,13 @@ static bool try_movement(wk_accel_making *k) {
   return true;
 }
 
+static bool have_elements(wk_accel_making *k, uint32_t n, const wk_value_id *values) {
+  for (uint32_t i = 0; i < n; i++)
+    if (values[i] != WK_NONE && !wk_type_count(&wk_val(k->g, values[i])->type))
+      return wk_accel_refuse(k, "a tensor without elements");
+  return true;
+}
+
 static void learn(wk_accel_net *net);
 
 static const char *try_node(const wk_machine *m, const wk_graph *g, const wk_node *n,
@@ -457,7 +462,8 @@ static const char *try_node(const wk_machine *m, const wk_graph *g, const wk_nod
   wk_accel_net net;
   wk_accel_net_init(&net, m, a);
   wk_accel_making k = {.net = &net, .g = g, .is_first = is_first, .is_trial = true, .node = n};
-  bool fine = n->n_out && n->out[0] != WK_NONE &&
+  bool fine = n->n_out && n->out[0] != WK_NONE && have_elements(&k, n->n_in, n->in) &&
+              have_elements(&k, n->n_out, n->out) &&
               (wk_accel_is_movement(n) ? try_movement(&k) : wk_accel_make_node(&k, e));
   if (fine) learn(&net);
   bool is_address = wk_accel_is_movement(n) && n->op != WK_OP_CONCAT && !k.is_copied;

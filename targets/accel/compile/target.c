@@ -138,7 +138,9 @@ static bool edge(const wk_instance *t, const wk_graph *g, wk_value_id v, bool is
                  wk_edge_layout *out) {
   const wk_machine *m = &accel_of(t)->machine;
   const wk_type *type = &wk_val(g, v)->type;
-  if (!wk_accel_is_8_bit(type->dtype) || type->rank < 1 || type->rank > 6) return false;
+  if (!wk_accel_is_8_bit(type->dtype) || type->rank < 1 || type->rank > 6 ||
+      !wk_type_count(type))
+    return false;
   const int dense = is_output ? -1 : wk_accel_dense_axis(m, g, v);
   if (dense >= 0) {
     int lanes = wk_accel_dense_lanes(type->dims[dense]);
