@@ -227,6 +227,25 @@ static void pixels_move(void **state) {
     check_adapted(images[i].graph, images[i].op, images[i].left);
 }
 
+/* ---- cuts come first ------------------------------------------------------------------------- */
+
+static const struct {
+  wk_op op;
+  int left;
+  const char *graph;
+} cuts[] = {
+    /* no element lies along the axis that the last one was cut into */
+    {WK_OP_RESHAPE, 1,
+     "(%x: i8[0,6]) {\n  %r = reshape(%x) {shape=[0,2,5]}\n"
+     "  %y = slice(%r) {starts=[0,1,0], sizes=[0,1,5], steps=[1,1,1]}\n  output %y\n"},
+};
+
+static void cuts_first(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(cuts); i++)
+    check_adapted(cuts[i].graph, cuts[i].op, cuts[i].left);
+}
+
 static int setup(void **state) {
   (void)state;
   wk_status s = wk_targets_open(&(wk_target_args){.target = "accel:base", .cpu = "avx2"}, &targets);
@@ -243,6 +262,7 @@ static int teardown(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(shared_heads),
                                      cmocka_unit_test(columns_apart),
-                                     cmocka_unit_test(pixels_move)};
+                                     cmocka_unit_test(pixels_move),
+                                     cmocka_unit_test(cuts_first)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -90,7 +90,8 @@ static bool as_slices(wk_rewrite *r, const wk_node *n) {
 bool wk_accel_cut_first(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   (void)id;
   if (n->predicate != WK_NONE || !n->n_out || n->out[0] == WK_NONE ||
-      !wk_accel_is_8_bit(wk_type_of(r, n->out[0])->dtype))
+      !wk_accel_is_8_bit(wk_type_of(r, n->out[0])->dtype) ||
+      !wk_type_count(wk_type_of(r, n->in[0])))
     return false;
   if (n->op == WK_OP_GATHER) return before_gather(r, n);
   if (n->op == WK_OP_SPLIT) return as_slices(r, n);
