@@ -234,6 +234,16 @@ static const struct {
   int left;
   const char *graph;
 } cuts[] = {
+    {WK_OP_SPLIT, 0,
+     "(%x: i8[3,6]) {\n  %a, %b = split(%x) {axis=1, sizes=[2,4]}\n  output %a\n  output %b\n"},
+    {WK_OP_SPLIT, 0,
+     "(%x: i8[3,6]) {\n  -, %b = split(%x) {axis=1, sizes=[2,4]}\n  output %b\n"},
+    {WK_OP_SPLIT, 0,
+     "(%x: i8[3,6]) {\n  %a, - = split(%x) {axis=1, sizes=[2,4]}\n  output %a\n"},
+    {WK_OP_SPLIT, 1,
+     "(%x: i16[3,6]) {\n  %a, %b = split(%x) {axis=1, sizes=[2,4]}\n  output %a\n  output %b\n"},
+    {WK_OP_GATHER, 0,
+     "(%x: i8[3,6]) {\n  %i = constant i64[] {-1}\n  %y = gather(%x, %i)\n  output %y\n"},
     /* no element lies along the axis that the last one was cut into */
     {WK_OP_RESHAPE, 1,
      "(%x: i8[0,6]) {\n  %r = reshape(%x) {shape=[0,2,5]}\n"

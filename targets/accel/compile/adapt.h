@@ -6,7 +6,8 @@
 
 #include "compiler/passes/rewrite.h"
 
-/* Slices of what is reshaped or transposed: of what it was before. */
+/* Splits, and gathers of one index, as slices; slices of what is reshaped or transposed: of what it
+ * was before. */
 bool wk_accel_cut_first(wk_rewrite *r, wk_node_id id, const wk_node *n);
 /* Products with constant matrices of which slices of columns are read. r->c->data: the machine. */
 bool wk_accel_part_columns(wk_rewrite *r, wk_node_id id, const wk_node *n);

@@ -89,14 +89,14 @@ static bool as_slices(wk_rewrite *r, const wk_node *n) {
 
 bool wk_accel_cut_first(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   (void)id;
-  if (n->predicate != WK_NONE || !n->n_out || n->out[0] == WK_NONE ||
-      !wk_accel_is_8_bit(wk_type_of(r, n->out[0])->dtype) ||
-      !wk_type_count(wk_type_of(r, n->in[0])))
+  bool cuts = n->op == WK_OP_SLICE || n->op == WK_OP_SPLIT || n->op == WK_OP_GATHER;
+  const wk_type *x = cuts ? wk_type_of(r, n->in[0]) : NULL;
+  if (!x || n->predicate != WK_NONE || !wk_accel_is_8_bit(x->dtype) || !wk_type_count(x))
     return false;
-  if (n->op == WK_OP_GATHER) return before_gather(r, n);
   if (n->op == WK_OP_SPLIT) return as_slices(r, n);
-  if (n->op != WK_OP_SLICE) return false;
-  int axis = cut_axis(wk_type_of(r, n->in[0]), WK_ATTR(n, slice));
+  if (n->out[0] == WK_NONE) return false;
+  if (n->op == WK_OP_GATHER) return before_gather(r, n);
+  int axis = cut_axis(x, WK_ATTR(n, slice));
   const wk_node *m = wk_def(r->g, n->in[0]);
   if (axis < 0 || !m || m->predicate != WK_NONE) return false;
   const wk_node of = *m;
