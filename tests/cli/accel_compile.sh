@@ -142,6 +142,34 @@ refuses 'a setting' 2 '--package has been compiled: --effort is of no use with i
 refuses 'two ways' 2 '--package has been compiled: --passes is of no use with it$' \
   "$wick" compare "$net" --package auto.wick --passes
 
+# slices of channels, and what is joined, leave with zeros behind their last channel
+python3 - >lanes.onnxtxt <<'EOS'
+def value(kind, name, dims):
+    shape = " ".join(f"dim {{ dim_value: {d} }}" for d in dims)
+    return f'{kind} {{ name: "{name}" type {{ tensor_type {{ elem_type: 1 shape {{ {shape} }} }} ' \
+        '} }'
+
+def constant(name, kind, data, dims=""):
+    return f'initializer {{ name: "{name}" data_type: {kind} {dims} {data} }}'
+
+def node(op, y, *x, more=""):
+    inputs = " ".join(f'input: "{v}"' for v in x)
+    return f'node {{ name: "{y}" op_type: "{op}" output: "{y}" {inputs} {more} }}'
+
+print('ir_version: 8 opset_import { version: 18 } graph { name: "g"')
+print(constant("s", 1, "float_data: 0.05"), constant("z", 3, "int32_data: 37"))
+for name, k in ("0", 0), ("40", 40), ("80", 80), ("120", 120), ("axis", 1):
+    print(constant(name, 7, f"int64_data: {k}", "dims: 1"))
+print(node("QuantizeLinear", "q", "x", "s", "z"), node("DequantizeLinear", "d", "q", "s", "z"))
+print(node("Sigmoid", "m", "d"), node("QuantizeLinear", "p", "m", "s", "z"))
+print(node("DequantizeLinear", "r", "p", "s", "z"))
+print(node("Slice", "a", "r", "0", "40", "axis"), node("Slice", "b", "r", "80", "120", "axis"))
+print(node("Concat", "c", "b", "a", more='attribute { name: "axis" type: INT i: 1 }'))
+print(value("input", "x", [1, 120, 5, 5]), value("output", "a", [1, 40, 5, 5]))
+print(value("output", "b", [1, 40, 5, 5]), value("output", "c", [1, 80, 5, 5]), "}")
+EOS
+gives 'lanes of others' '^all 3 parts agree ' "$wick" compare lanes.onnxtxt --target accel
+
 # ---- why it took as long
 gives 'causes' '^compute +[0-9,]+ +[0-9.]+ +-  the array multiplies$' \
   "$wick" sim auto.wick --model timing --causes

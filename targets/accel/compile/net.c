@@ -141,19 +141,21 @@ static bool pad(wk_accel_making *k, const wk_node *nd, const wk_accel_operand *x
   for (int i = 0; i < x->rank; i++) {
     if (a->before.v[i]) return false;
     if (!a->after.v[i]) continue;
-    if (i != x->lane || x->first || wk_ceil_div(x->dims[i], n) * n < x->dims[i] + a->after.v[i])
+    if (i != x->lane || x->first || x->is_cut_off ||
+        wk_ceil_div(x->dims[i], n) * n < x->dims[i] + a->after.v[i])
       return false;
     y->dims[i] += a->after.v[i];
+    k->net->tensors.data[x->tensor].is_padded = true;
   }
   return true;
 }
 
 static void add_layer(wk_accel_making *k, const wk_node *n);
 
-/* What begins within a block is copied to where it begins with one. */
+/* What begins or ends within the block of another is copied to blocks of its own. */
 static bool align(wk_accel_making *k, const wk_node *n, wk_accel_operand *x) {
   wk_accel_operand from = *x;
-  if (k->is_trial || !from.first) return false;
+  if (k->is_trial || (!from.first && !from.is_cut_off)) return false;
   const wk_node *node = k->node; /* which may be in the making */
   uint32_t layer = k->layer;
   *x = fresh(k, n->in[0], wk_accel_lanes_like(&from));
@@ -631,11 +633,13 @@ static void learn(wk_accel_net *net) {
   }
 }
 
-/* What leaves a part has zeros behind its last channel: they are filled and left alone. */
+/* What leaves a part, and what is copied there, has zeros behind its last channel: they are filled
+ * and left alone. */
 static void clear_lanes(wk_accel_net *net) {
   for (size_t i = 0; i < net->ops.n; i++) {
     wk_accel_op *op = &net->ops.data[i];
-    if (net->tensors.data[op->out.tensor].segment < WK_SEGMENT_IO || !op->n_pieces) continue;
+    const wk_accel_tensor *t = &net->tensors.data[op->out.tensor];
+    if ((t->segment < WK_SEGMENT_IO && !t->is_padded) || !op->n_pieces) continue;
     wk_accel_piece *last = (wk_accel_piece *)(uintptr_t)&op->pieces[op->n_pieces - 1];
     if (op->kind == WK_ACCEL_ROW || last->width == last->n) continue;
     last->width = last->n;

@@ -26,6 +26,7 @@ typedef struct {
   int64_t at;          /* where it lies there; of WORK once placed */
   const uint8_t *data; /* CONST: its contents */
   bool is_dense;       /* an image of few channels: `row` = w * channels */
+  bool is_padded;      /* it is read with the lanes behind its last channel, which are zeros */
 } wk_accel_tensor;
 
 /* A picture of a tensor by the axes that commands have. Channel q of a pixel lies in block

@@ -83,6 +83,7 @@ bool wk_operand_slice(int n, const wk_accel_operand *x, const int64_t *starts, c
       int64_t first = x->first + starts[k];
       y->offset += first / n * x->strides[k];
       y->first = (int)(first % n);
+      y->is_cut_off |= starts[k] + sizes[k] < x->dims[k];
     } else {
       y->offset += starts[k] * x->strides[k];
       y->strides[k] *= steps[k];
@@ -141,7 +142,7 @@ bool wk_operand_reshape(int n, const wk_accel_operand *x, int rank, const int64_
                         wk_accel_operand *y) {
   wk_accel_operand from = *x;
   *y = (wk_accel_operand){.tensor = from.tensor, .offset = from.offset, .rank = rank, .lane = -1,
-                          .first = from.first};
+                          .first = from.first, .is_cut_off = from.is_cut_off};
   memcpy(y->dims, dims, (size_t)rank * sizeof *dims);
   int i = from.rank - 1, k = rank - 1;
   while (i >= 0 || k >= 0) {

@@ -15,6 +15,7 @@ typedef struct {
   int tensor; /* in the net; -1: none */
   int64_t offset;
   int rank, lane, first;
+  bool is_cut_off; /* lanes behind its last element belong to others */
   int64_t dims[WK_MAX_RANK], strides[WK_MAX_RANK];
 } wk_accel_operand;
 
