@@ -335,10 +335,15 @@ size_t wk_quantize_spare(wk_quantize_plan *p, const wk_range *ranges,
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
+static bool is_operator(wk_op op, const char *name) {
+  return !strcasecmp(wk_op_get(op)->name, name) || !strcasecmp(wk_quantize_op_name(op), name);
+}
+
 static bool is_named(const wk_quantize_plan *p, const wk_quantize_layer *l, const char *name) {
+  const wk_node *scale = l->scale == WK_NONE ? NULL : wk_nod(p->g, l->scale);
   return !strcmp(l->name, name) || !strcmp(wk_nod(p->g, l->last)->name, name) ||
-         !strcasecmp(wk_op_get(l->op)->name, name) ||
-         !strcasecmp(wk_quantize_op_name(l->op), name) ||
+         (scale && (!strcmp(scale->name, name) || is_operator(scale->op, name))) ||
+         is_operator(l->op, name) ||
          (l->op == WK_OP_MATMUL && !strcasecmp(name, "Gemm"));
 }
 

@@ -164,9 +164,10 @@ static void whole_plans(void **state) {
   assert_int_equal(differ, 0);
 }
 
-/* A convolution and a relu behind it, a sum, a product, a second relu. */
+/* A convolution, its scale and a relu behind it, a sum, a product, a second relu. */
 static const char *const named =
-    "%b = relu(%a) \"second\"\n%c = add(%b, %z) \"sum\"\n%d = matmul(%c, %z) \"product\"\n"
+    "%two = constant f32[] {2}\n%t = mul(%a, %two) \"scaled\"\n%b = relu(%t) \"second\"\n"
+    "%c = add(%b, %z) \"sum\"\n%d = matmul(%c, %z) \"product\"\n"
     "%e = avg_pool(%d) {kernel=[2,2], strides=[2,2], pads=[0,0,0,0], dilations=[1,1], "
     "real_pads=[0,0,0,0]} \"pool\"\n"
     "output %e";
@@ -177,6 +178,8 @@ static const struct {
 } names[] = {
     {"first", "a leads to b float, c follows float, d leads, e follows; z? c? d! e!;", NULL},
     {"second", "a leads to b float, c follows float, d leads, e follows; z? c? d! e!;", NULL},
+    {"scaled", "a leads to b float, c follows float, d leads, e follows; z? c? d! e!;", NULL},
+    {"Mul", "a leads to b float, c follows float, d leads, e follows; z? c? d! e!;", NULL},
     {"Conv", "a leads to b float, c follows float, d leads, e follows; z? c? d! e!;", NULL},
     {"conv", "a leads to b float, c follows float, d leads, e follows; z? c? d! e!;", NULL},
     {"sum", "a leads to b, c follows float, d leads, e follows; x? z? w? b! c? d! e!;", NULL},
