@@ -59,7 +59,7 @@ typedef struct {
 #define WK_LAYOUT_NODE "layout" /* name of nodes that lay tensors at edges (wk_target.edge) */
 
 /* The files of one output. */
-enum { WK_EMIT_MAX_FILES = 64 };
+enum { WK_EMIT_MAX_FILES = 80 };
 typedef struct {
   const char *path[WK_EMIT_MAX_FILES];
   size_t n; /* 0: standard output */
@@ -104,8 +104,8 @@ typedef struct {
   const char *doc;
   bool leaves_others; /* it holds this target's parts, however many, and leaves out all others;
                          false: it holds the model, which must be one part */
-  /* What write would write when it is given this path; text in the arena. WK_USAGE: the path is no
-   * name for it. NULL: the path itself. */
+  /* All that write may write when it is given this path; text in the arena. WK_USAGE: the path is
+   * no name for it. NULL: the path itself. */
   wk_status (*files)(const char *path, wk_arena *a, wk_emit_files *out);
   wk_status (*write)(const wk_instance *t, const wk_target_part *parts, size_t n,
                      const wk_emit_options *o, const char *path, wk_emit_result *result);

@@ -44,10 +44,17 @@ END
 done
 keeps 'quantize' 'q.onnx: --report would overwrite the file of --output' \
   "$wick" quantize relu.onnx --random 2 -o q.onnx --report q.onnx
+for ending in wcs 0.bin 20.map index; do
+  keeps "a stream and report, $ending" "nb.$ending: --report would overwrite the file of --output" \
+    "$wick" compile relu.onnx --target accel --emit stream -o nb --report nb.$ending
+done
 
 # What is read.
 keeps 'a bundle over its model' 'net.weights: --output would overwrite the model' \
   "$wick" compile net.weights --emit bundle -o net
+cp relu.onnx net.3.bin
+keeps 'a stream over its model' 'net.3.bin: --output would overwrite the model' \
+  "$wick" compile net.3.bin --target accel --emit stream -o net
 keeps 'a bundle named after its model' 'net.weights: the output would overwrite the model' \
   "$wick" compile net.weights --emit bundle
 keeps 'the model by a link' 'linked/net.onnx: --output would overwrite the model' \

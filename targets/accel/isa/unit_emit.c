@@ -10,7 +10,8 @@
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-enum { STREAM, IMAGE, MAP, FILES };
+enum { STREAM, IMAGE, MAP, FILES, MOST_PARTS = 21 };
+_Static_assert(FILES * (MOST_PARTS + 1) + 1 <= WK_EMIT_MAX_FILES, "all that may be written");
 static const char *const endings[FILES] = {".wcs", ".bin", ".map"};
 
 static const char *stem_of(const char *path, wk_arena *a) {
@@ -18,6 +19,17 @@ static const char *stem_of(const char *path, wk_arena *a) {
   for (int k = 0; k < FILES; k++)
     if (n > 4 && !strcmp(path + n - 4, endings[k])) return wk_arena_strndup(a, path, n - 4);
   return path;
+}
+
+static void name_one(const char *stem, wk_arena *a, wk_emit_files *out) {
+  for (int k = 0; k < FILES; k++)
+    out->path[out->n++] = wk_arena_printf(a, "%s%s", stem, endings[k]);
+}
+
+/* Three files for each part, and the index. */
+static void name_parts(size_t n, const char *stem, wk_arena *a, wk_emit_files *out) {
+  for (size_t i = 0; i < n; i++) name_one(wk_arena_printf(a, "%s.%zu", stem, i), a, out);
+  out->path[out->n++] = wk_arena_printf(a, "%s.index", stem);
 }
 
 wk_status wk_accel_emit_files(const char *path, wk_arena *a, wk_emit_files *out) {
@@ -28,8 +40,9 @@ wk_status wk_accel_emit_files(const char *path, wk_arena *a, wk_emit_files *out)
   if (stat(stem, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
     return wk_error_at(WK_USAGE, stem, "is no regular file, and a stream is several files here: "
                                        "give it another name with -o");
-  for (out->n = 0; out->n < FILES; out->n++)
-    out->path[out->n] = wk_arena_printf(a, "%s%s", stem, endings[out->n]);
+  out->n = 0;
+  name_one(stem, a, out);
+  name_parts(MOST_PARTS, stem, a, out);
   return NULL;
 }
 
@@ -138,7 +151,7 @@ static void print_map(FILE *f, const wk_accel_emission *e) {
 static int64_t maker_of(const wk_accel_emission *e, size_t n, const char *name) {
   for (size_t i = 0; i < n; i++) {
     const wk_graph *g = e[i].part->graph;
-    for (size_t k = 0; k < g->outputs.n; k++)
+    for (size_t k = 0; k < g->outputs.n && e[i].part->tensors; k++)
       if (!strcmp(e[i].part->tensors[g->inputs.n + k].name, name)) return (int64_t)i;
   }
   return -1;
@@ -183,17 +196,14 @@ static void print_index(FILE *f, const wk_accel_emission *e, size_t n, const cha
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* Three files for each part, and the index of several. */
 static wk_status name_files(size_t n, const char *path, wk_arena *a, wk_emit_files *out) {
-  const char *stem = stem_of(path, a);
-  if (n == 1) return wk_accel_emit_files(path, a, out);
-  if (n * FILES + 1 > WK_EMIT_MAX_FILES)
-    return wk_error(WK_USAGE, "%zu parts are for the accelerator: choose one with --part", n);
+  if (n > MOST_PARTS)
+    return wk_error(WK_USAGE, "%zu parts are for the accelerator, and files are written of at most "
+                              "%d at once: choose one with --part", n, MOST_PARTS);
+  WK_TRY(wk_accel_emit_files(path, a, out));
   out->n = 0;
-  for (size_t i = 0; i < n; i++)
-    for (int k = 0; k < FILES; k++)
-      out->path[out->n++] = wk_arena_printf(a, "%s.%zu%s", stem, i, endings[k]);
-  out->path[out->n++] = wk_arena_printf(a, "%s.index", stem);
+  if (n == 1) name_one(stem_of(path, a), a, out);
+  else name_parts(n, stem_of(path, a), a, out);
   return NULL;
 }
 

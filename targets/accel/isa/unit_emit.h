@@ -15,7 +15,8 @@
 #include "compiler/target/target.h"
 #include "targets/accel/isa/stream.h"
 
-/* For wk_target_output.files. WK_USAGE: standard output, or a path that is no regular file. */
+/* For wk_target_output.files, of one part and of several. WK_USAGE: standard output, or a path that
+ * is no regular file. */
 wk_status wk_accel_emit_files(const char *path, wk_arena *a, wk_emit_files *out) WK_MUST_CHECK;
 
 /* A stream and the regions of its tensors, from wk_accel_part_stream. */
