@@ -40,12 +40,15 @@ static void need(wk_sched_step *s, int queue, const counts c) {
 void wk_sched_hold_loads(wk_sched_steps *s, const wk_sched_queues *q, unsigned without) {
   counts issued = {0}, group = {0};      /* group: those of the groups before */
   counts tiles[2] = {{0}, {0}};          /* without the last two tiles; without the last one */
+  const int *first = s->first.data;
   bool has_computed = false;
   for (size_t i = 0; i < s->list.n; i++) {
     wk_sched_step *x = &s->list.data[i];
     bool computes = wk_sched_in(q->computes, x->queue);
     bool is_load = !computes && !wk_sched_in(q->stores, x->queue);
-    if (i && x->group != s->list.data[i - 1].group) memcpy(group, issued, sizeof group);
+    int before = i ? s->list.data[i - 1].group : x->group;
+    if (x->group != before && first[x->group] != first[before])
+      memcpy(group, issued, sizeof group);
     if (is_load && has_computed) {
       memcpy(tiles[0], tiles[1], sizeof tiles[0]);
       memcpy(tiles[1], issued, sizeof tiles[1]);

@@ -13,6 +13,7 @@ void wk_sched_steps_free(wk_sched_steps *s) {
   wk_vec_free(&s->results);
   wk_vec_free(&s->alone);
   wk_vec_free(&s->same);
+  wk_vec_free(&s->first);
   wk_vec_free(&s->rounds);
 }
 
@@ -24,6 +25,7 @@ void wk_sched_steps_clear(wk_sched_steps *s, const wk_sched_net *net) {
   kept.results.data = s->results.data, kept.results.cap = s->results.cap;
   kept.alone.data = s->alone.data, kept.alone.cap = s->alone.cap;
   kept.same.data = s->same.data, kept.same.cap = s->same.cap;
+  kept.first.data = s->first.data, kept.first.cap = s->first.cap;
   kept.rounds.data = s->rounds.data, kept.rounds.cap = s->rounds.cap;
   *s = kept;
 }

@@ -75,6 +75,7 @@ typedef struct {
   int lasting;        /* as the plan has it */
   WK_VEC(bool) alone; /* of each group: as the plan has it */
   WK_VEC(int) same;   /* of each group: the same number where rounds are alike */
+  WK_VEC(int) first;  /* of each group: the first operator of the plan's, which rounds share */
   int group, groups;  /* that steps are added for; one more than the last */
   int result;         /* that steps are added for */
   int64_t loaded, stored;

@@ -273,17 +273,17 @@ static void find_tensors(wk_sched_builder *b, const wk_sched_group *g) {
   }
 }
 
-/* Steps that are added from now on belong to another group, or round; alike: equal for those that
- * are like it. */
-static void begin_steps(wk_sched_builder *b, bool alone, int alike) {
+/* Steps that are added from now on belong to another group, or to its next round. */
+static void begin_steps(wk_sched_builder *b, const wk_sched_group *g, bool is_next) {
   wk_sched_steps *s = b->base.steps;
   s->group = s->groups++;
-  wk_vec_push(&s->alone, alone);
-  wk_vec_push(&s->same, alike);
+  wk_vec_push(&s->alone, g->alone && !is_next);
+  wk_vec_push(&s->same, 2 * g->first + is_next);
+  wk_vec_push(&s->first, g->first);
 }
 
 static void begin_group(wk_sched_builder *b, const wk_sched_group *g) {
-  begin_steps(b, g->alone, 2 * g->first);
+  begin_steps(b, g, false);
 }
 
 /* Rounds [r0, r1) of a group: the strips one after the other, or each stage of a strip behind the
@@ -296,7 +296,7 @@ static void build_group(wk_sched_builder *b, const wk_sched_group *g, int r0, in
   use_strips(b, n + 1);
   find_tensors(b, g);
   for (int64_t at = 0; at < count + n - 1 && !b->is_too_large; at++) {
-    if (at && at < count && at % g->strips == 0) begin_steps(b, false, 2 * g->first + 1);
+    if (at && at < count && at % g->strips == 0) begin_steps(b, g, true);
     if (at < count) begin_strip(b, at, r0 + (int)(at / g->strips), (int)(at % g->strips));
     for (int k = 0; k < n; k++)
       if (at >= k && at - k < count) run_stage(b, at - k, k ? ends[k - 1] : g->first, ends[k]);

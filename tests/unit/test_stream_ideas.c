@@ -60,17 +60,21 @@ static void names(void **state) {
 /* ---- loads ----------------------------------------------------------------------------------- */
 
 /* Steps by their queues, a letter each: e and v compute, s stores, a and b load. '|' begins a
- * group. What each load waits for as "ev" or "ev/sab": how many of e and v, and of s, a and b. */
+ * group, ':' another round of it. What each load waits for as "ev" or "ev/sab": how many of e and
+ * v, and of s, a and b. */
 enum { E, V, S, A, B };
 static const char queue_letters[] = "evsab";
 static const wk_sched_queues queues = {.n = B + 1, .computes = 1u << E | 1u << V,
                                        .stores = 1u << S};
 
 static void add_steps(wk_sched_steps *s, const char *text) {
-  int group = 0;
+  int group = 0, first = 0;
+  wk_vec_push(&s->first, first);
   for (; *text; text++) {
-    if (*text == '|') {
+    if (strchr("|:", *text)) {
       group++;
+      first += *text == '|';
+      wk_vec_push(&s->first, first);
       continue;
     }
     int queue = (int)(strchr(queue_letters, *text) - queue_letters);
@@ -113,6 +117,7 @@ static const struct {
     {WK_SCHED_CROSS_LAYER, "abes|aes|ae", "a b e s a10/111 e s a20/221 e"},
     {WK_SCHED_CROSS_LAYER, "ae|vs|a", "a e v s a11/110"},
     {WK_SCHED_CROSS_LAYER, "aeaeae", "a e a e a e"},
+    {WK_SCHED_CROSS_LAYER, "ae:ae|ae:ae", "a e a e a20/020 e a20/020 e"},
     /* both */
     {WK_SCHED_CROSS_LAYER | WK_SCHED_EARLY_ISSUE, "ae|aeaeae",
      "a e a10/010 e a10/010 e a20/010 e"},
