@@ -256,6 +256,36 @@ static void cuts_first(void **state) {
     check_adapted(cuts[i].graph, cuts[i].op, cuts[i].left);
 }
 
+/* ---- windows --------------------------------------------------------------------------------- */
+
+#define MAXIMA(x, kernel, strides, pads, dilations)                                             \
+  "(%x: " x ") {\n  %y, - = max_pool(%x) {kernel=[" kernel "], strides=[" strides "], pads=["    \
+  pads "], dilations=[" dilations "]}\n  output %y\n"
+
+static const struct {
+  int pools; /* that are left */
+  const char *graph;
+} windows[] = {
+    {2, MAXIMA("i8[2,5,9,11]", "3,3", "1,1", "1,1,1,1", "1,1")},
+    {2, MAXIMA("u8[1,5,9,11]", "5,4", "1,2", "1,2,2,0", "1,2")},
+    {2, MAXIMA("i8[1,3,6,7]", "9,13", "1,1", "4,6,4,6", "1,1")},
+    {2, MAXIMA("i8[1,3,9,9]", "3,3", "1,1", "1,3,4,1", "1,1")}, /* nothing but padding */
+    /* small ones, those that step as far as they reach, of one axis, of others than bytes */
+    {1, MAXIMA("i8[1,5,9,11]", "2,2", "1,1", "0,0,0,0", "1,1")},
+    {1, MAXIMA("i8[1,5,24,24]", "8,8", "8,8", "0,0,0,0", "1,1")},
+    {1, MAXIMA("i8[1,5,9,11]", "1,7", "1,1", "0,3,0,3", "1,1")},
+    {1, MAXIMA("i8[1,5,11]", "7", "1", "3,3", "1")},
+    {1, MAXIMA("i32[1,5,9,11]", "5,5", "1,1", "2,2,2,2", "1,1")},
+    {1, "(%x: i8[1,2,9,9]) {\n  %y, %i = max_pool(%x) {kernel=[5,5], strides=[1,1], "
+        "pads=[2,2,2,2], dilations=[1,1]}\n  output %y\n  output %i\n"},
+};
+
+static void windows_apart(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(windows); i++)
+    check_adapted(windows[i].graph, WK_OP_MAX_POOL, windows[i].pools);
+}
+
 static int setup(void **state) {
   (void)state;
   wk_status s = wk_targets_open(&(wk_target_args){.target = "accel:base", .cpu = "avx2"}, &targets);
@@ -273,6 +303,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(shared_heads),
                                      cmocka_unit_test(columns_apart),
                                      cmocka_unit_test(pixels_move),
-                                     cmocka_unit_test(cuts_first)};
+                                     cmocka_unit_test(cuts_first),
+                                     cmocka_unit_test(windows_apart)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

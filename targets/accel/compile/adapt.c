@@ -149,6 +149,10 @@ static wk_status cut_all(wk_graph *g, wk_pass_ctx *c) {
   return wk_rewrite_run(g, c, wk_accel_part_columns);
 }
 
+static wk_status part_windows(wk_graph *g, wk_pass_ctx *c) {
+  return wk_rewrite_run(g, c, wk_accel_part_windows);
+}
+
 static int64_t macs_of(const wk_module *m) {
   int64_t n = 0;
   for (size_t i = 0; i < m->graphs.n; i++)
@@ -162,6 +166,7 @@ wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, wk_adaptation *out)
                            {.name = "adapt", .run = convolve_all},
                            {.name = "adapt", .run = deepen_all},
                            {.name = "adapt", .run = share_all},
+                           {.name = "adapt", .run = part_windows},
                            {.name = "adapt", .run = cut_all, .data = wk_accel_machine_of(t)}};
   int64_t macs = macs_of(m), more = 0;
   WK_TRY(wk_integer_narrow(m, &out->changes));

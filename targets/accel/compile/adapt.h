@@ -13,6 +13,8 @@ bool wk_accel_cut_first(wk_rewrite *r, wk_node_id id, const wk_node *n);
 bool wk_accel_part_columns(wk_rewrite *r, wk_node_id id, const wk_node *n);
 /* Products whose right operand repeats its matrices. */
 bool wk_accel_share_heads(wk_rewrite *r, wk_node_id id, const wk_node *n);
+/* Maxima of large windows: of columns of maxima of rows. */
+bool wk_accel_part_windows(wk_rewrite *r, wk_node_id id, const wk_node *n);
 
 /* x [n,g,k,…] as [n,k,g,…]; reshapes around it join the two axes. */
 typedef struct {
