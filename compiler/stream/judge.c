@@ -43,12 +43,20 @@ static void add_up(const wk_sched_steps *s, const wk_sched_times *t, verdict *v,
   for (int q = 0; q < WK_SCHED_QUEUES; q++) busy[q] += p.busy[q];
 }
 
-/* Of the steps as far as they were built: the layer of the one that has no room. */
+/* The one that the step is for; some have no layer: then the first one of its group. */
+static int operator_of(const searching *x, size_t step) {
+  const wk_sched_step *s = &x->steps->list.data[step];
+  const int first = x->steps->first.data[s->group];
+  for (int i = first; i < (int)x->net->n_ops; i++)
+    if (x->net->ops[i].layer + 1 == s->layer) return i;
+  return first;
+}
+
+/* Of the steps as far as they were built: the operator of the one that has no room. */
 static verdict misfit(const searching *x, const wk_sched_group *first, size_t failed) {
   const wk_sched_steps *s = x->steps;
   verdict v = {.steps = (int64_t)s->list.n};
-  if (failed < s->list.n && s->list.data[failed].layer)
-    v.misfit = (int)(s->list.data[failed].layer - 1 - x->net->ops[first->first].layer);
+  if (failed < s->list.n) v.misfit = operator_of(x, failed) - first->first;
   return v;
 }
 

@@ -78,24 +78,17 @@ void wk_sched_forget_residents(searching *x) {
   for (size_t t = 0; t < x->net->n_tensors; t++) x->plan.resident[t] = -1;
 }
 
-/* Of the tensors that stay while the layer is computed, the largest one. -1: there is none. */
-static int largest_at(const searching *x, uint32_t layer) {
+/* Of the tensors that stay while the operator is computed, the largest one. -1: there is none. */
+static int largest_at(const searching *x, int op) {
   int largest = -1;
   for (size_t t = 0; t < x->net->n_tensors; t++) {
     const wk_sched_use *u = &x->uses[t];
     int last = x->plan.resident[t], from = u->first_writer >= 0 ? u->first_writer : u->first_reader;
-    bool stays = last >= 0 && x->net->ops[from].layer <= layer && x->net->ops[last].layer >= layer;
+    bool stays = from <= op && last >= op;
     if (stays && (largest < 0 || x->net->tensors[t].bytes > x->net->tensors[largest].bytes))
       largest = (int)t;
   }
   return largest;
-}
-
-/* Group of the layer, or the first. */
-static wk_sched_group *group_at(const searching *x, uint32_t layer) {
-  int op = 0;
-  while (op + 1 < (int)x->net->n_ops && x->net->ops[op].layer < layer) op++;
-  return &x->plan.groups.data[wk_sched_group_of(&x->plan, op)];
 }
 
 /* Runs of groups may fit where the whole does not, and some rounds where all do not: then less
@@ -105,9 +98,8 @@ static void make_room(searching *x) {
   for (int i = 0; i < TRIES; i++) {
     verdict v = wk_sched_judge_goal(x);
     if (v.fits) return;
-    uint32_t layer = x->net->ops[0].layer + (uint32_t)v.misfit;
-    int t = largest_at(x, layer);
-    wk_sched_group *g = group_at(x, layer);
+    int t = largest_at(x, v.misfit);
+    wk_sched_group *g = &x->plan.groups.data[wk_sched_group_of(&x->plan, v.misfit)];
     if (t >= 0) x->plan.resident[t] = -1;
     else if (g->staggers) g->staggers = false;
     else break;

@@ -107,8 +107,8 @@ typedef struct {
   double busy[WK_SCHED_QUEUES], bus; /* cycles that engines and the memory are busy */
   int64_t cycles, bytes;
   int64_t steps; /* that it took to find it */
-  int misfit;    /* where it does not fit: the layer of the step that has no room, counted from that
-                    of the first operator; 0: not known */
+  int misfit;    /* where it does not fit: the operator of the step that has no room, counted from
+                    the first one; 0: not known */
 } wk_sched_verdict;
 
 static inline bool wk_sched_leaves_out(const wk_sched_searching *x, unsigned idea) {

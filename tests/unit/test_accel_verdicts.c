@@ -62,6 +62,8 @@ static void open(subject *s, int64_t scratchpad, int blocks) {
   if (bad) fail_msg("%s: %s", bad->place, bad->message);
   wk_accel_net_init(&s->net, &s->machine, s->arena);
   if (!wk_accel_net_make(s->module->main, &s->net, &why)) fail_msg("%s", why.reason);
+  for (size_t i = 0; i < s->net.ops.n; i++) /* operators need not stand in the order of layers */
+    s->net.ops.data[i].layer = (uint32_t)s->net.layers.n - 1 - s->net.ops.data[i].layer;
   wk_accel_sched_net(&s->net, s->arena, &s->sched);
   s->x = (wk_sched_searching){.net = &s->sched, .uses = wk_sched_uses(&s->sched, s->arena),
                               .o = &s->o, .steps = &s->steps,
@@ -131,6 +133,13 @@ static void check(subject *s, size_t g0, size_t g1) {
   for (int q = 0; q < WK_SCHED_QUEUES; q++) assert_true(kept.busy[q] == anew.busy[q]);
 }
 
+/* The operator that has no room is one of theirs. */
+static void check_misfit(const subject *s, const wk_sched_verdict *v, size_t g0, size_t g1) {
+  const wk_sched_group *g = s->x.plan.groups.data;
+  int op = g[g0].first + v->misfit;
+  assert_in_range(op, g[g0].first, g[g1 - 1].last);
+}
+
 /* What is refused early does not fit, and what is not is judged as it would be. */
 static void check_room(subject *s, size_t g0, size_t g1) {
   wk_sched_times t;
@@ -142,7 +151,7 @@ static void check_room(subject *s, size_t g0, size_t g1) {
   int64_t room = s->machine.scratchpad;
   assert_int_equal(v.fits, wk_sched_simulate(&s->sched, &s->steps, room, s->o.prefetch, a, &t));
   if (v.fits) assert_true(wk_sched_least_room(s->sched.machine, &s->steps) <= room);
-  else s->misfits++;
+  else check_misfit(s, &v, g0, g1), s->misfits++;
   wk_arena_free(a);
 }
 
