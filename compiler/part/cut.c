@@ -342,8 +342,9 @@ wk_status wk_partition(wk_module *m, wk_owners *owners, const wk_part_refusals *
               .scratch = wk_arena_new()};
   wk_status s = cut_module(&c, m);
   if (c.n_unsupported > WK_CUT_NAMED)
-    c.unsupported = wk_status_item(c.unsupported, "and %zu others",
-                                   c.n_unsupported - WK_CUT_NAMED);
+    c.unsupported = wk_status_item(c.unsupported, "and %zu other%s",
+                                   c.n_unsupported - WK_CUT_NAMED,
+                                   c.n_unsupported == WK_CUT_NAMED + 1 ? "" : "s");
   if (t->host_name && !t->has_host && c.n_unsupported == c.n_at_ends)
     c.unsupported = wk_status_item(c.unsupported, "%s at the ends of the model: --place %s=%s "
                                    "leaves these to the host",
