@@ -172,7 +172,7 @@ void wk_sched_forget_residents(wk_sched_searching *x);
 void wk_sched_find_residents_again(wk_sched_searching *x);
 
 /* Changes x->plan where that makes the whole faster, one thing after the other: at most `tries`,
- * until so many steps have been judged for it. */
+ * until so many steps have been looked at for it, those of known verdicts as well. */
 void wk_sched_improve(wk_sched_searching *x, int tries, int64_t steps);
 
 #endif
