@@ -12,12 +12,11 @@ enum { MAX_CHANNELS = 1 << 20 };
 
 /* The operand of n that is computed, the other one being a constant; -1: there is none. */
 static int computed_operand(wk_rewrite *r, const wk_node *n) {
-  wk_type t;
   for (int k = 0; k < (n->op == WK_OP_DIV ? 1 : 2); k++) {
     const wk_node *of = wk_def(r->g, n->in[k]);
     if (!of || of->op == WK_OP_DEQUANTIZE || !wk_once(r, n->in[k])) continue;
     if (!wk_shape_equal(wk_type_of(r, n->in[k]), wk_type_of(r, n->out[0]))) continue;
-    if (wk_constant_reals(r, n->in[1 - k], MAX_CHANNELS, &t)) return k;
+    if (wk_is_constant_reals(r, n->in[1 - k], MAX_CHANNELS)) return k;
   }
   return -1;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Quantised graphs become integer graphs. Three rules take turns: a dequantisation sinks below
- * movement (which only chooses values), a quantisation rises above movement of computed values, and
- * a quantisation whose operand is made of dequantised values becomes the integer operator of the
- * table below. What no rule fits stays real. */
+ * Quantised graphs become integer graphs. Rules take turns: a dequantisation sinks below what only
+ * chooses values (movement, maxima of windows, joints of tensors of one scale), a quantisation or a
+ * clamp rises above movement of computed values, and a quantisation whose operand is made of
+ * dequantised values becomes the integer operator of the table below. What no rule fits stays real.
+ */
 #include "compiler/integer/rules.h"
 
 #include <math.h>
@@ -27,21 +28,41 @@ bool wk_affine_of(const wk_rewrite *r, wk_value_id v, wk_affine *out) {
   return is_8_bit(out->dtype) && wk_scale_is_valid(out->scale);
 }
 
-const double *wk_constant_reals(wk_rewrite *r, wk_value_id v, int64_t most, wk_type *type) {
+/* Numbers, real or dequantised. */
+typedef struct {
+  const wk_value *q, *scales; /* scales NULL: they are real */
+  int64_t n, n_scales;
+  double zero;
+} numbers;
+
+static bool numbers_of(wk_rewrite *r, wk_value_id v, int64_t most, numbers *x) {
   const wk_node *d = wk_made_by(r, v, WK_OP_DEQUANTIZE);
-  double scale = 1, zero = 0;
   wk_value_id of = d ? d->in[0] : v, by = d ? d->in[1] : WK_NONE;
-  if (d && (!wk_scalar_of(r, d->in[2], &zero) || !wk_known(r, by))) return NULL;
+  *x = (numbers){.n_scales = 1};
+  if (d && (!wk_scalar_of(r, d->in[2], &x->zero) || !wk_known(r, by))) return false;
   wk_value_id q = wk_rewrite_folded(r, of);
-  if (q == WK_NONE) return NULL;
-  *type = *wk_type_of(r, q);
-  const wk_value *s = by == WK_NONE ? NULL : wk_val(r->g, by);
-  int64_t n = wk_type_count(type), scales = s ? wk_type_count(&s->type) : 1;
-  if (n > most || (scales != 1 && scales != n)) return NULL;
-  double *out = wk_arena_alloc(r->c->scratch, (size_t)n * sizeof *out);
-  for (int64_t i = 0; i < n; i++) {
-    if (s) scale = wk_load_f64(s->data, s->type.dtype, scales == 1 ? 0 : i);
-    out[i] = (wk_load_f64(wk_val(r->g, q)->data, type->dtype, i) - zero) * scale;
+  if (q == WK_NONE) return false;
+  x->q = wk_val(r->g, q);
+  x->n = wk_type_count(&x->q->type);
+  if (by != WK_NONE) x->scales = wk_val(r->g, by), x->n_scales = wk_type_count(&x->scales->type);
+  return x->n <= most && (x->n_scales == 1 || x->n_scales == x->n);
+}
+
+bool wk_is_constant_reals(wk_rewrite *r, wk_value_id v, int64_t most) {
+  numbers x;
+  return numbers_of(r, v, most, &x);
+}
+
+const double *wk_constant_reals(wk_rewrite *r, wk_value_id v, int64_t most, wk_type *type) {
+  numbers x;
+  double scale = 1;
+  if (!numbers_of(r, v, most, &x)) return NULL;
+  *type = x.q->type;
+  double *out = wk_arena_alloc(r->c->scratch, (size_t)x.n * sizeof *out);
+  for (int64_t i = 0; i < x.n; i++) {
+    const wk_value *s = x.scales;
+    if (s) scale = wk_load_f64(s->data, s->type.dtype, x.n_scales == 1 ? 0 : i);
+    out[i] = (wk_load_f64(x.q->data, type->dtype, i) - x.zero) * scale;
   }
   return out;
 }
@@ -201,8 +222,7 @@ static bool sink(wk_rewrite *r, const wk_node *n) {
 static bool sink_pool(wk_rewrite *r, const wk_node *n) {
   const wk_node *d = wk_made_by(r, n->in[0], WK_OP_DEQUANTIZE);
   wk_affine x;
-  bool has_positions = n->n_out > 1 && n->out[1] != WK_NONE && r->uses[n->out[1]];
-  if (!d || has_positions || !wk_affine_of(r, n->in[0], &x)) return false;
+  if (!d || wk_gives_positions(r, n) || !wk_affine_of(r, n->in[0], &x)) return false;
   const wk_value_id y = n->out[0], parameters[2] = {d->in[1], d->in[2]};
   wk_value_id q = wk_rewrite_1(r, n->op, n->attrs, x.q);
   return dequantise_last(r, y, q, one_of(r, parameters[0]), one_of(r, parameters[1]));
@@ -385,11 +405,12 @@ static wk_status fold_parameters(wk_graph *g) {
 /* Again while it finds something: what sinks late makes an operator of integers of what stands
  * before it in the order of nodes. */
 static wk_status rewrite_all(wk_graph *g, wk_pass_ctx *c) {
-  int64_t before;
-  do {
+  enum { MOST_TIMES = 64 };
+  int64_t before = -1;
+  for (int i = 0; i < MOST_TIMES && c->changes != before; i++) {
     before = c->changes;
     WK_TRY(wk_rewrite_run(g, c, rewrite));
-  } while (c->changes != before);
+  }
   return NULL;
 }
 

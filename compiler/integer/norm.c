@@ -16,8 +16,7 @@ typedef struct {
 /* ---- what is normalised ---------------------------------------------------------------------- */
 
 static bool is_parameter(wk_rewrite *r, wk_value_id v) {
-  wk_type t;
-  return wk_constant_reals(r, v, WK_NORM_ROW, &t) != NULL;
+  return wk_is_constant_reals(r, v, WK_NORM_ROW);
 }
 
 /* v is x combined with a constant: x, and the constant in *parameter; else v. */

@@ -61,7 +61,8 @@ wk_value_id wk_integer_extreme(wk_rewrite *r, const wk_node *def, const wk_integ
 wk_value_id wk_integer_mean(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 wk_value_id wk_integer_norm(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 wk_value_id wk_integer_softmax(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
-/* Any elementwise computation on one quantised tensor and scalars. */
+/* Any elementwise computation on scalars and quantised tensors that are all functions of the bytes
+ * of one. */
 wk_value_id wk_integer_table(wk_rewrite *r, const wk_node *def, const wk_integer_result *y);
 
 /* The real result of a contraction of quantised operands that is not quantised again: integer sums,
@@ -94,5 +95,10 @@ bool wk_scalar_of(const wk_rewrite *r, wk_value_id v, double *out);
 /* A constant of at most `most` elements, real or dequantised (with one scale, or one per element),
  * and its values in scratch memory; NULL: v is none. */
 const double *wk_constant_reals(wk_rewrite *r, wk_value_id v, int64_t most, wk_type *type);
+bool wk_is_constant_reals(wk_rewrite *r, wk_value_id v, int64_t most);
+/* Somebody reads where the maxima of a pool lie. */
+static inline bool wk_gives_positions(const wk_rewrite *r, const wk_node *pool) {
+  return pool->n_out > 1 && pool->out[1] != WK_NONE && r->uses[pool->out[1]];
+}
 
 #endif

@@ -6,8 +6,7 @@
 wk_value_id wk_integer_max_pool(wk_rewrite *r, const wk_node *def, const wk_integer_result *y) {
   wk_affine x;
   wk_node n = *def;
-  if (n.n_out > 1 && n.out[1] != WK_NONE && r->uses[n.out[1]]) return WK_NONE; /* positions */
-  if (!wk_affine_of(r, n.in[0], &x)) return WK_NONE;
+  if (wk_gives_positions(r, &n) || !wk_affine_of(r, n.in[0], &x)) return WK_NONE;
   wk_affine pooled = x;
   pooled.q = wk_rewrite_1(r, n.op, n.attrs, x.q);
   return pooled.q == WK_NONE ? WK_NONE : wk_integer_requantized(r, &pooled, y);
