@@ -3,6 +3,7 @@
  * [n,c,h,w] does, which is what a transposition of one is: then its pixels are rows of rows, and
  * strips of both are the same bytes. So do [h,w,c] and [1,h,w,c] that only products with matrices
  * and the like read: all of their rows lie one after the other. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "targets/accel/compile/net.h"
@@ -201,23 +202,22 @@ static bool takes_rows(const wk_graph *g, const wk_node *n, wk_value_id v) {
 /* How a result of the part lies (wk_target.edge). */
 static bool is_edge(const wk_node *n) { return n->name && !strcmp(n->name, WK_LAYOUT_NODE); }
 
-/* So does all that comes of it. */
+/* So does all that comes of it: of nodes in the order of execution. */
 static bool is_for_rows(const wk_graph *g, wk_value_id v) {
-  enum { MOST = 64 };
-  wk_value_id todo[MOST] = {v};
-  for (size_t at = 0, count = 1; at < count; at++)
-    for (size_t i = 0; i < g->nodes.n; i++) {
-      const wk_node *n = &g->nodes.data[i];
-      bool reads = false, is_known = false;
-      for (uint32_t j = 0; !n->dead && j < n->n_in; j++) reads |= n->in[j] == todo[at];
-      if (!reads || is_edge(n)) continue;
-      if (!takes_rows(g, n, todo[at])) return false;
-      for (size_t j = 0; j < count; j++) is_known |= todo[j] == n->out[0];
-      if (is_known) continue;
-      if (count == MOST) return false;
-      todo[count++] = n->out[0];
+  const wk_value *made = wk_val(g, v);
+  bool *comes = wk_xcalloc(g->values.n, sizeof *comes), fine = true;
+  comes[v] = true;
+  for (size_t i = made->kind == WK_VALUE_NODE ? made->node + 1 : 0; i < g->nodes.n && fine; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    if (n->dead || is_edge(n)) continue;
+    for (uint32_t j = 0; j < n->n_in && fine; j++) {
+      if (n->in[j] == WK_NONE || !comes[n->in[j]]) continue;
+      fine = takes_rows(g, n, n->in[j]);
+      if (fine && n->out[0] != WK_NONE) comes[n->out[0]] = true;
     }
-  return true;
+  }
+  free(comes);
+  return fine;
 }
 
 /* [h,w,c] or [1,h,w,c] of which nobody sees more than rows. */
