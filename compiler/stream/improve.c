@@ -183,6 +183,7 @@ static void copy_plan(const wk_sched_net *net, const wk_sched_plan *from, wk_sch
   to->chunk = from->chunk;
   to->marks = from->marks;
   to->limit = from->limit;
+  to->waits = from->waits;
   to->groups.n = 0;
   for (size_t i = 0; i < from->groups.n; i++) wk_vec_push(&to->groups, from->groups.data[i]);
   memcpy(to->resident, from->resident, net->n_tensors * sizeof *to->resident);

@@ -82,9 +82,10 @@ verdict wk_sched_judge_anew(const searching *x, const wk_sched_plan *p, size_t g
   wk_sched_steps_clear(s, x->net);
   if (!wk_sched_build_within(x->net, p, x->uses, g0, g1, room, s))
     return misfit(x, first, s->list.n - 1);
-  wk_sched_depend(x->net, x->o->prefetch, x->o->without, s);
+  wk_sched_prefetch mode = wk_sched_mode_of(p, x->o->prefetch);
+  wk_sched_depend(x->net, mode, x->o->without, s);
   wk_arena *a = wk_arena_new();
-  bool fits = wk_sched_simulate(x->net, s, room, x->o->prefetch, a, &t);
+  bool fits = wk_sched_simulate(x->net, s, room, mode, a, &t);
   verdict v = fits ? sum_up(x, &t) : misfit(x, first, t.failed);
   wk_arena_free(a);
   return v;

@@ -9,8 +9,9 @@ wk_status wk_sched_make(const wk_sched_net *net, const wk_sched_options *o, wk_a
   WK_TRY(wk_sched_find_plan(net, out->uses, o, &out->plan));
   if (o->explain) wk_sched_explain_text(o->explain, net, &out->plan);
   wk_sched_build(net, &out->plan, out->uses, 0, out->plan.groups.n, &out->steps);
-  wk_sched_depend(net, o->prefetch, o->without, &out->steps);
-  return wk_sched_schedule_steps(net, &out->steps, o->prefetch, a, &out->schedule);
+  wk_sched_prefetch mode = wk_sched_mode_of(&out->plan, o->prefetch);
+  wk_sched_depend(net, mode, o->without, &out->steps);
+  return wk_sched_schedule_steps(net, &out->steps, mode, a, &out->schedule);
 }
 
 void wk_sched_made_free(wk_sched_made *x) {

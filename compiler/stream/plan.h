@@ -32,12 +32,16 @@ typedef struct {
   int lasting;   /* steps: a buffer that is used for longer lies where those do that last */
   int64_t chunk; /* bytes of constants that are loaded in one go, about */
   bool marks;    /* a MARK behind every group */
+  bool waits;    /* loads wait as in mode OFF, where that is faster than what the mode allows */
   int limit;     /* of every group so many rounds are built, 1 or 2, or as many more as it takes for
                     the second to be like the others; 0: all */
   int misfit;    /* no plan was found: the operator that no group with it has room for */
 } wk_sched_plan;
 
 void wk_sched_plan_free(wk_sched_plan *p);
+static inline wk_sched_prefetch wk_sched_mode_of(const wk_sched_plan *p, wk_sched_prefetch mode) {
+  return p->waits ? WK_PREFETCH_OFF : mode;
+}
 
 /* Groups [g, end) go round by round together. */
 size_t wk_sched_together(const wk_sched_plan *p, size_t g);

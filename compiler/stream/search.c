@@ -227,36 +227,6 @@ static wk_status refuse_group(searching *x, int first, int last, int misfit) {
                                           fits));
 }
 
-/* ---- places ---------------------------------------------------------------------------------- */
-
-enum { LASTING = 48 };
-
-/* Of plans that differ in what is not of their groups, the one that is fastest as a whole: its
- * number; 0: none fits. */
-static size_t fastest(const searching *x, const wk_sched_plan *plans, size_t n, verdict *least) {
-  wk_sched_runs runs = {0};
-  size_t best = 0;
-  for (size_t i = 0; i < n; i++) wk_sched_add_whole(x, &plans[i], &runs);
-  wk_sched_judge_ahead(x, runs.data, runs.n);
-  wk_vec_free(&runs);
-  *least = (verdict){.fits = false};
-  for (size_t i = 0; i < n; i++) {
-    verdict v = wk_sched_judge_whole(x, &plans[i]);
-    if (v.fits && (!least->fits || v.cycles < least->cycles)) *least = v, best = i;
-  }
-  return best;
-}
-
-/* Which buffers are taken for lasting ones decides how the scratchpad falls into pieces. */
-static verdict find_lasting(const searching *x, wk_sched_plan *p) {
-  static const int tried[] = {LASTING, 24, 128};
-  wk_sched_plan plans[WK_COUNTOF(tried)];
-  verdict least;
-  for (size_t i = 0; i < WK_COUNTOF(tried); i++) plans[i] = *p, plans[i].lasting = tried[i];
-  p->lasting = tried[fastest(x, plans, WK_COUNTOF(tried), &least)];
-  return least;
-}
-
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -407,13 +377,14 @@ static void choose_groups(searching *x, cut *const best[GUESSES]) {
   judge_guesses_ahead(x, plans);
   for (int k = 0; k < guesses(x); k++) {
     wk_sched_plan *p = &plans[k];
-    verdict v = wk_sched_is_long(p) ? wk_sched_judge(x, p, 0, p->groups.n) : find_lasting(x, p);
+    verdict v = wk_sched_is_long(p) ? wk_sched_judge(x, p, 0, p->groups.n)
+                                    : wk_sched_find_lasting(x, p);
     if (v.fits && (!least.fits || v.cycles < least.cycles)) least = v, x->guess = k;
   }
   x->plan.groups = plans[x->guess].groups;
   for (int k = 0; k < guesses(x); k++)
     if (k != x->guess) wk_vec_free(&plans[k].groups);
-  (void)find_lasting(x, &x->plan);
+  (void)wk_sched_find_lasting(x, &x->plan);
 }
 
 static wk_status find_groups(searching *x) {
@@ -432,18 +403,9 @@ static wk_status find_groups(searching *x) {
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* Constants in smaller or larger pieces, once it is known what they are loaded behind. */
-static void find_chunk(searching *x) {
-  const int64_t first = x->plan.chunk, tried[] = {first, first / 2, first * 2};
-  wk_sched_plan plans[WK_COUNTOF(tried)];
-  verdict least;
-  for (size_t i = 0; i < WK_COUNTOF(tried); i++) plans[i] = x->plan, plans[i].chunk = tried[i];
-  x->plan.chunk = tried[fastest(x, plans, WK_COUNTOF(tried), &least)];
-}
-
 static wk_status search_groups(searching *x) {
   x->plan.resident = wk_xcalloc(x->net->n_tensors, sizeof *x->plan.resident);
-  x->plan.lasting = LASTING;
+  x->plan.lasting = WK_SCHED_LASTING;
   x->plan.marks = x->o->marks;
   x->plan.chunk = first_chunk(x);
   wk_sched_forget_residents(x);
@@ -453,7 +415,7 @@ static wk_status search_groups(searching *x) {
 static void search_rest(searching *x) {
   if (x->o->effort < 1) return;
   wk_sched_find_residents(x);
-  find_chunk(x);
+  wk_sched_find_chunk(x);
 }
 
 /* As a whole, by more than a part in `margin`: cycles of both, INT64_MAX where one does not fit. */
@@ -662,6 +624,44 @@ static wk_status search_all(searching *x, int limit) {
   return NULL;
 }
 
+static wk_status search_stacks(searching *x) {
+  bool has_whole = wk_sched_has_whole_stacks(x->net);
+  WK_TRY(search_all(x, has_whole ? 2 : 0));
+  if (!has_whole || wk_sched_judge_all(x).fits) return NULL;
+  wk_sched_plan_free(&x->plan);
+  if (x->o->explain) x->o->explain->list.n = 0;
+  return search_all(x, 0);
+}
+
+static void take_faster(searching *x, searching *y) {
+  int64_t cycles[2];
+  if (!is_faster(y, x, INT64_MAX, cycles)) return;
+  wk_sched_plan worse = x->plan;
+  x->plan = y->plan;
+  y->plan = worse;
+}
+
+/* The plan of mode OFF, with two buffers or without, where it is faster than the own one. */
+static void take_plan_of_off(searching *x) {
+  searching y = *x;
+  wk_sched_options o = *x->o;
+  o.prefetch = WK_PREFETCH_OFF, o.explain = NULL;
+  y.o = &o;
+  wk_status failed = search_stacks(&y);
+  y.o = x->o;
+  y.plan.waits = true;
+  if (!failed) take_faster(x, &y);
+  if (!failed && x->plan.waits) {
+    x->plan.waits = false;
+    verdict v = wk_sched_judge_all(x);
+    x->plan.waits = true;
+    verdict now = wk_sched_judge_all(x);
+    x->plan.waits = !wk_sched_is_better(&v, &now);
+  }
+  wk_status_free(failed);
+  wk_sched_plan_free(&y.plan);
+}
+
 /* The whole search. */
 typedef struct {
   searching x;
@@ -672,12 +672,8 @@ static void search(void *ctx, wk_sched_crew *crew, wk_sched_steps *steps) {
   whole_search *s = ctx;
   searching *x = &s->x;
   x->crew = crew, x->steps = steps;
-  bool has_whole = wk_sched_has_whole_stacks(x->net);
-  s->failed = search_all(x, has_whole ? 2 : 0);
-  if (s->failed || !has_whole || wk_sched_judge_all(x).fits) return;
-  wk_sched_plan_free(&x->plan);
-  if (x->o->explain) x->o->explain->list.n = 0;
-  s->failed = search_all(x, 0);
+  s->failed = search_stacks(x);
+  if (!s->failed && x->o->prefetch == WK_PREFETCH_DOUBLE) take_plan_of_off(x);
 }
 
 wk_status wk_sched_search(const wk_sched_net *net, const wk_sched_use *uses,

@@ -165,6 +165,14 @@ bool wk_sched_may_stay(const wk_sched_searching *x, size_t tensor, int last);
 /* The group of an operator. */
 size_t wk_sched_group_of(const wk_sched_plan *p, int op);
 
+/* Finds p->lasting: which buffers are taken for lasting ones decides how the scratchpad falls into
+ * pieces. What all of the plan takes then; LASTING: to begin with. */
+enum { WK_SCHED_LASTING = 48 };
+wk_sched_verdict wk_sched_find_lasting(const wk_sched_searching *x, wk_sched_plan *p);
+/* Finds x->plan.chunk: constants in smaller or larger pieces, once it is known what they are loaded
+ * behind. */
+void wk_sched_find_chunk(wk_sched_searching *x);
+
 /* Tensors of x->plan stay from group to group where that makes it faster; none does before. */
 void wk_sched_find_residents(wk_sched_searching *x);
 void wk_sched_forget_residents(wk_sched_searching *x);

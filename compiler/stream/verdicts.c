@@ -196,7 +196,7 @@ static digest key_of(const wk_sched_searching *x, const wk_sched_plan *p, size_t
     put_group(&r, &p->groups.data[g]);
     has_rounds = has_rounds || p->groups.data[g].rounds > 1;
   }
-  WK_SCHED_PUT(&r.text, x->net->machine->scratchpad, x->o->prefetch,
+  WK_SCHED_PUT(&r.text, x->net->machine->scratchpad, wk_sched_mode_of(p, x->o->prefetch),
                x->o->without & (WK_SCHED_EARLY_ISSUE | WK_SCHED_CROSS_LAYER), p->lasting,
                p->chunk, p->marks, has_rounds ? p->limit : 0, r.first == 0);
   for (int i = r.first; i <= r.last; i++) put_op(&r, i);

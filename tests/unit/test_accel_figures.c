@@ -182,8 +182,9 @@ static void compile_part(row *r, const wk_machine *m, const wk_sched_options *o,
   wk_status s = wk_sched_find_plan(&sched, made.uses, &explained, &made.plan);
   if (!s) {
     wk_sched_build(&sched, &made.plan, made.uses, 0, made.plan.groups.n, &made.steps);
-    wk_sched_depend(&sched, o->prefetch, o->without, &made.steps);
-    s = wk_sched_schedule_steps(&sched, &made.steps, o->prefetch, a, &made.schedule);
+    wk_sched_prefetch mode = wk_sched_mode_of(&made.plan, o->prefetch);
+    wk_sched_depend(&sched, mode, o->without, &made.steps);
+    s = wk_sched_schedule_steps(&sched, &made.steps, mode, a, &made.schedule);
   }
   if (!s) wk_accel_stream_of(&sched, &made, &stream);
   if (!s) check_overlaps(o->prefetch, &stream);

@@ -564,8 +564,9 @@ static wk_status vary(made *x, const wk_sched_options *o, wk_arena *a, wk_sched_
   vary_groups(x, &y, &m->plan);
   wk_sched_steps_clear(&m->steps, &x->net);
   wk_sched_build(&x->net, &m->plan, m->uses, 0, m->plan.groups.n, &m->steps);
-  wk_sched_depend(&x->net, o->prefetch, o->without, &m->steps);
-  return wk_sched_schedule_steps(&x->net, &m->steps, o->prefetch, a, &m->schedule);
+  wk_sched_prefetch mode = wk_sched_mode_of(&m->plan, o->prefetch);
+  wk_sched_depend(&x->net, mode, o->without, &m->steps);
+  return wk_sched_schedule_steps(&x->net, &m->steps, mode, a, &m->schedule);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */

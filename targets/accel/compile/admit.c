@@ -55,8 +55,9 @@ static bool can_plan(const wk_accel_net *net, const wk_sched_options *o, wk_acce
   bool fine = !s;
   if (fine) {
     wk_sched_build(&sched, &plan, uses, 0, plan.groups.n, &steps);
-    wk_sched_depend(&sched, o->prefetch, o->without, &steps);
-    fine = is_schedule_fine(net, &(scheduling){&sched, &steps, o->prefetch}, why);
+    wk_sched_prefetch mode = wk_sched_mode_of(&plan, o->prefetch);
+    wk_sched_depend(&sched, mode, o->without, &steps);
+    fine = is_schedule_fine(net, &(scheduling){&sched, &steps, mode}, why);
   } else {
     why->node = net->nodes.data[net->ops.data[plan.misfit].layer];
     why->reason = wk_arena_strdup(net->arena, s->message);
