@@ -152,10 +152,12 @@ static bool pad(wk_accel_making *k, const wk_node *nd, const wk_accel_operand *x
 
 static void add_layer(wk_accel_making *k, const wk_node *n);
 
-/* What begins or ends within the block of another is copied to blocks of its own. */
+/* What begins within the block of another, or ends there and is padded, is copied to blocks of its
+ * own. */
 static bool align(wk_accel_making *k, const wk_node *n, wk_accel_operand *x) {
   wk_accel_operand from = *x;
-  if (k->is_trial || (!from.first && !from.is_cut_off)) return false;
+  bool is_padded = from.is_cut_off && n->op == WK_OP_PAD;
+  if (k->is_trial || (!from.first && !is_padded)) return false;
   const wk_node *node = k->node; /* which may be in the making */
   uint32_t layer = k->layer;
   *x = fresh(k, n->in[0], wk_accel_lanes_like(&from));
@@ -342,7 +344,8 @@ static bool image_of(wk_accel_making *k, const wk_accel_operand *x, bool is_line
 }
 
 bool wk_accel_line(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out) {
-  return image_of(k, x, true, out);
+  bool is_line = x->rank < 4 || x->dims[2] == 1; /* what is copied on its way to one may be none */
+  return image_of(k, x, is_line, out);
 }
 
 bool wk_accel_image(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out) {
