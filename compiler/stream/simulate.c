@@ -191,22 +191,16 @@ static queue *next_queue(simulation *x, int64_t fetched, int64_t *at) {
   return best;
 }
 
-/* The machine looks at its step and its command, which are far apart from those before. */
-static void fetch_ahead(const wk_sched_steps *s, uint32_t step) {
-  enum { LINE = 64 };
-  const char *command = wk_sched_command(s, step);
-  __builtin_prefetch(&s->list.data[step].access);
-  __builtin_prefetch(&s->list.data[step].bytes);
-  for (size_t i = 0; i < s->command_bytes; i += LINE) __builtin_prefetch(command + i);
-}
-
 static void start(simulation *x, queue *q, int64_t at) {
   uint32_t i = q->steps[q->head++];
   q->may = WK_SCHED_NEVER;
   q->waits = NULL;
   x->t->start[i] = at;
   x->started++;
-  if (q->head < x->steps->issued[q - x->queues]) fetch_ahead(x->steps, q->steps[q->head]);
+  if (q->head < x->steps->issued[q - x->queues]) { /* these are far apart */
+    __builtin_prefetch(&x->steps->list.data[q->steps[q->head]].access);
+    __builtin_prefetch(wk_sched_command(x->steps, q->steps[q->head]));
+  }
   x->model->start(x->units, i, at);
   note_done(x);
 }
