@@ -159,7 +159,7 @@ wk_sched_place wk_sched_place_new(wk_sched_building *b, int tensor, int64_t row,
 void wk_sched_move_rows(wk_sched_building *b, bool stores, uint32_t layer, int tensor,
                         const wk_sched_place *p, int64_t r0, int64_t r1, int64_t p0, int64_t p1);
 /* Adds a load of n runs of `bytes` of an operator's constants, each of a piece's, from byte `from`
- * of those of piece 0 on: their buffer, one behind the other. */
+ * of those of piece 0 on: their buffer, one behind the other. A run is at most most_consts. */
 int wk_sched_load_each(wk_sched_building *b, const wk_sched_op *op, int64_t from, int64_t bytes,
                        int64_t n);
 /* Adds a load of `bytes` of an operator's constants, from byte `from` on: their buffer. */

@@ -98,6 +98,7 @@ int wk_sched_load_each(wk_sched_building *b, const wk_sched_op *op, int64_t from
   const wk_sched_machine *m = b->net->machine;
   int buffer = wk_sched_buffer_add(b->steps, bytes * n, 0);
   int64_t most = m->most_consts / bytes < m->most_runs ? m->most_consts / bytes : m->most_runs;
+  wk_assert(most > 0);
   for (int64_t i = 0, runs; i < n; i += runs) {
     runs = n - i < most ? n - i : most;
     add_transfer(b, &(wk_sched_transfer){.queue = m->const_queue, .layer = op->layer,

@@ -33,8 +33,10 @@ static bool makes_for(const wk_accel_op *op, const wk_accel_op *reader) {
 /* Operator i goes block by block with what it reads or with who reads it, if it can. */
 static void join(wk_accel_net *net, size_t i, bool reads) {
   wk_accel_op *op = &net->ops.data[i];
-  bool can = op->kind == WK_ACCEL_CONV ? !reads && wk_accel_goes_by_planes(net, op)
-                                       : wk_accel_goes_by_blocks(net, op);
+  bool can = wk_accel_goes_by_blocks(net, op);
+  if (op->kind == WK_ACCEL_CONV)
+    can = !reads && wk_accel_goes_by_planes(net, op) &&
+          (op->b.tensor < 0 || has_plane_each(net, op, &op->b));
   if (op->piece_stacks || !can) return;
   for (size_t j = reads ? 0 : i + 1; j < (reads ? i : net->ops.n) && !op->piece_stacks; j++) {
     const wk_accel_op *y = &net->ops.data[j];

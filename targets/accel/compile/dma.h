@@ -33,7 +33,7 @@ typedef struct {
   double slow;                     /* stores: cycles of an access */
 } wk_accel_transfer;
 
-enum { WK_ACCEL_OPEN = 16, WK_ACCEL_WINDOW = 64 };
+enum { WK_ACCEL_OPEN = 16, WK_ACCEL_WINDOW = 128 };
 
 /* Commands wait in `next` until the one before has asked for all of its bursts, then they are
  * `open` until they are done. */

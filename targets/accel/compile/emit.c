@@ -111,6 +111,7 @@ bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op) {
 
 int64_t wk_accel_split_bytes(const wk_accel_net *net) { return net->machine->scratchpad / 8; }
 
+enum { MOST_CONSTS = WK_TRANSFER_BYTES / 2 }; /* in one transfer */
 enum { PART_CHUNKS = 4 }; /* the plan's, in what is loaded in parts */
 
 /* Bytes of a piece's constants that are loaded at once: as many chunks, and so much that
@@ -120,6 +121,7 @@ static int64_t part_bytes(const wk_sched_work *w) {
   const wk_sched_place *x = &w->in[0];
   int64_t room = w->b->net->machine->scratchpad - x->planes * x->rows * x->pitch;
   int64_t most = PART_CHUNKS * w->b->chunk;
+  if (room < PARTS) return most; /* it will not fit */
   return room < PARTS * most ? wk_ceil_div(room, PARTS) : most;
 }
 
@@ -151,6 +153,7 @@ static bool takes_parts(const wk_accel_net *net, const wk_accel_op *op) {
   if (op->kind != WK_ACCEL_CONV || op->is_packed || op->a.o != 1 || op->piece_stacks ||
       op->one_const || op->out.o != 1 || op->kc < 2 || !wk_accel_is_picture(t, &op->a))
     return false;
+  if (op->ky * op->kx * net->n * net->n > MOST_CONSTS) return false;
   wk_accel_planes_of(net, &op->a, planes);
   return planes[1] - planes[0] == op->kc && !op->a.first &&
          op->out.w * (int64_t)op->n_pieces <= wk_machine_entries(net->machine) / 2;
@@ -189,6 +192,8 @@ static void emit_parts(const wk_sched_work *w, wk_accel_work *x) {
   int64_t chunks = wk_accel_chunks(x), rows = wk_ceil_div(w->y1 - w->y0, chunks) * op->sy + op->ky;
   int64_t block = x->sums * op->ky * op->kx * x->net->n * x->net->n + rows * t->row;
   int64_t blocks = PART_CHUNKS * w->b->chunk / block;
+  int64_t most = MOST_CONSTS / (op->ky * op->kx * x->net->n * x->net->n);
+  if (blocks > most) blocks = most;
   if (blocks > WK_MAX(CONV, kc)) blocks = WK_MAX(CONV, kc);
   if (blocks < 1) blocks = 1;
   blocks = wk_ceil_div(op->kc, wk_ceil_div(op->kc, blocks));
@@ -329,7 +334,7 @@ void wk_accel_sched_machine(const wk_machine *m, wk_sched_machine *out) {
       .bytes_num = m->dram_bytes.num, .bytes_den = m->dram_bytes.den,
       .most_run = WK_LEAST(WK_TRANSFER_BYTES - 1, run),
       .most_runs = WK_LEAST(WK_MAX(LD, n1), WK_MAX(LD, c1)),
-      .most_consts = WK_TRANSFER_BYTES / 2,
+      .most_consts = MOST_CONSTS,
       .most_result = wk_machine_entries(m) / 2 * m->array,
       .most_commands = WK_STREAM_COMMANDS, .command_bytes = sizeof(wk_isa_command),
       .spm_field = WK_LD_spm, .model = &wk_accel_model,
