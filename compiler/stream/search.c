@@ -550,7 +550,7 @@ static void search_other(searching *x, const other_search *how, other *z) {
   y->steps = x->steps;
   if (z->failed || (is_single && is_hopeless(y, x))) return;
   if (is_single) search_rest(y);
-  if (how->is_first && is_near(y, x)) improve(y);
+  if ((how->is_first || how->without & WK_SCHED_STACKS) && is_near(y, x)) improve(y);
   y->plan.limit = x->plan.limit;
   if (how->is_first) wk_sched_find_residents_again(y);
   if (!is_faster(y, x, margin, cycles)) return;
