@@ -49,7 +49,7 @@ for name in cnn_qdq cnn_qlinear residual_qdq_s8 residual_qlinear shuffled_qdq_u8
   at_edges "$name"
 done
 net unet_qdq "$tests/nets/int8/unet_qdq"
-on_host unet_qdq map conv_transpose gather
+on_host unet_qdq map conv_transpose
 gives 'unet_qdq: multiplications' '^yes$' \
   awk '{ print ($1 >= 0.94 * $2 ? "yes" : $0) }' unet_qdq.macs
 net gru_qdq "$tests/nets/int8/gru_qdq"
