@@ -256,7 +256,7 @@ static wk_sched_run near(const wk_sched_plan *p, changed c, size_t around) {
 }
 
 static verdict judge_near(const wk_sched_searching *x, const wk_sched_plan *p, changed c,
-                                   size_t around) {
+                          size_t around) {
   wk_sched_run r = near(p, c, around);
   return wk_sched_judge(x, p, r.from, r.to);
 }

@@ -23,7 +23,7 @@ typedef struct {
   bool staggers; /* its stages overlap: each of a strip comes behind the one before of the next
                     strip, so that no engine waits for what another one computes meanwhile */
   bool is_brief; /* its rounds are so short that none of them stands for others (limit) */
-  bool in_parts; /* it is one operator, which takes_parts, and does */
+  bool in_parts; /* it is one operator, which takes_parts, and does unless operand 0 stays */
 } wk_sched_group;
 
 typedef struct {

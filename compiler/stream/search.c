@@ -427,6 +427,16 @@ static bool is_faster(const searching *x, const searching *than, int64_t margin,
   return v.fits && cycles[0] < cycles[1] - cycles[1] / margin;
 }
 
+/* y gets the plan that is slower. */
+static bool take_faster(searching *x, searching *y, int64_t margin, int64_t cycles[2]) {
+  if (!is_faster(y, x, margin, cycles)) return false;
+  wk_sched_plan worse = x->plan;
+  x->plan = y->plan;
+  x->guess = y->guess;
+  y->plan = worse;
+  return true;
+}
+
 /* A long plan that is slower by so much as it stands will not be the faster one for what stays. */
 static bool is_hopeless(const searching *x, const searching *than) {
   enum { SLOWER = 8 };
@@ -553,11 +563,7 @@ static void search_other(searching *x, const other_search *how, other *z) {
   if ((how->is_first || how->without & WK_SCHED_STACKS) && is_near(y, x)) improve(y);
   y->plan.limit = x->plan.limit;
   if (how->is_first) wk_sched_find_residents_again(y);
-  if (!is_faster(y, x, margin, cycles)) return;
-  wk_sched_plan worse = x->plan;
-  x->plan = y->plan;
-  x->guess = y->guess;
-  y->plan = worse;
+  if (!take_faster(x, y, margin, cycles)) return;
   if (x->o->explain) explain_other(x->o->explain, how, z, cycles);
 }
 
@@ -633,30 +639,22 @@ static wk_status search_stacks(searching *x) {
   return search_all(x, 0);
 }
 
-static void take_faster(searching *x, searching *y) {
-  int64_t cycles[2];
-  if (!is_faster(y, x, INT64_MAX, cycles)) return;
-  wk_sched_plan worse = x->plan;
-  x->plan = y->plan;
-  y->plan = worse;
-}
-
 /* The plan of mode OFF, with two buffers or without, where it is faster than the own one. */
 static void take_plan_of_off(searching *x) {
   searching y = *x;
   wk_sched_options o = *x->o;
+  int64_t cycles[2];
+  y.is_other = true;
   o.prefetch = WK_PREFETCH_OFF, o.explain = NULL;
   y.o = &o;
   wk_status failed = search_stacks(&y);
   y.o = x->o;
-  y.plan.waits = true;
-  if (!failed) take_faster(x, &y);
-  if (!failed && x->plan.waits) {
-    x->plan.waits = false;
-    verdict v = wk_sched_judge_all(x);
-    x->plan.waits = true;
-    verdict now = wk_sched_judge_all(x);
-    x->plan.waits = !wk_sched_is_better(&v, &now);
+  if (!failed) {
+    verdict with = wk_sched_judge_all(&y);
+    y.plan.waits = true;
+    verdict without = wk_sched_judge_all(&y);
+    y.plan.waits = !wk_sched_is_better(&with, &without);
+    (void)take_faster(x, &y, INT64_MAX, cycles);
   }
   wk_status_free(failed);
   wk_sched_plan_free(&y.plan);
