@@ -15,13 +15,18 @@ static bool has_plane_each(const wk_accel_net *net, const wk_accel_op *op,
          planes[1] - planes[0] == (int64_t)op->n_pieces;
 }
 
+bool wk_accel_are_pieces_blocks(const wk_accel_net *net, const wk_accel_op *op) {
+  for (size_t i = 0; i < op->n_pieces; i++)
+    if (op->pieces[i].c != (int64_t)i * net->n) return false;
+  return true;
+}
+
 bool wk_accel_goes_by_blocks(const wk_accel_net *net, const wk_accel_op *op) {
   if (op->kind != WK_ACCEL_DWC && op->kind != WK_ACCEL_MAP && op->kind != WK_ACCEL_POOL)
     return false;
   bool is_one_for_all = op->b.tensor >= 0 && op->b.c == 1;
-  for (size_t i = 0; i < op->n_pieces; i++)
-    if (op->pieces[i].c != (int64_t)i * net->n) return false;
-  return op->n_pieces > 1 && has_plane_each(net, op, &op->out) && has_plane_each(net, op, &op->a) &&
+  return op->n_pieces > 1 && wk_accel_are_pieces_blocks(net, op) &&
+         has_plane_each(net, op, &op->out) && has_plane_each(net, op, &op->a) &&
          (op->b.tensor < 0 || is_one_for_all || has_plane_each(net, op, &op->b));
 }
 

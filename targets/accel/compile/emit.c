@@ -87,6 +87,11 @@ static wk_sched_place load_dense(wk_sched_building *b, int t, const int64_t plan
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
+/* What the building keeps from command to command: which half of the accumulators is next, which
+ * table, and where each of those came from. */
+enum { HALF, TABLES, STATES = TABLES + 1 + WK_KEY_MAX_tables };
+_Static_assert(STATES <= WK_COUNTOF(((wk_sched_building *)0)->state), "all of it has room");
+
 /* some: room for the operator with fewer stacks. */
 static wk_accel_work work_of(const wk_sched_work *w, wk_accel_op *some) {
   const wk_accel_net *net = wk_accel_net_of(w->b->net);
@@ -96,7 +101,7 @@ static wk_accel_work work_of(const wk_sched_work *w, wk_accel_op *some) {
     *some = wk_accel_some_stacks(op, w->stacks[0], w->stacks[1]), op = some;
   return (wk_accel_work){.net = net, .steps = w->b->steps, .op = op,
                          .y0 = w->y0, .y1 = w->y1, .out = w->out, .a = w->in[0], .b = w->in[1],
-                         .half = &w->b->state[0], .tables = &w->b->state[1]};
+                         .half = &w->b->state[HALF], .tables = &w->b->state[TABLES]};
 }
 
 /* Where all results have room in the accumulators, parts of the constants come once. */
@@ -108,8 +113,6 @@ bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op) {
   return op->kind == WK_ACCEL_CONV && !op->is_packed &&
          (op->const_bytes > most || op->kc > WK_MAX(CONV, kc));
 }
-
-int64_t wk_accel_split_bytes(const wk_accel_net *net) { return net->machine->scratchpad / 8; }
 
 enum { MOST_CONSTS = WK_TRANSFER_BYTES / 2 }; /* in one transfer */
 enum { PART_CHUNKS = 4 }; /* the plan's, in what is loaded in parts */
@@ -128,8 +131,7 @@ static int64_t part_bytes(const wk_sched_work *w) {
 static void emit_split(const wk_sched_work *w, const wk_accel_work *x, size_t piece) {
   const wk_accel_op *op = x->op;
   const wk_sched_op *own = &w->b->net->ops[w->op];
-  int n = x->net->n;
-  int64_t from = op->const_bytes * (int64_t)piece, block = op->ky * op->kx * n * n;
+  int64_t from = op->const_bytes * (int64_t)piece, block = wk_accel_block_bytes(x->net, op);
   int64_t parts = wk_ceil_div(op->const_bytes, part_bytes(w));
   if (parts < wk_ceil_div(op->kc, WK_MAX(CONV, kc)))
     parts = wk_ceil_div(op->kc, WK_MAX(CONV, kc));
@@ -153,7 +155,7 @@ static bool takes_parts(const wk_accel_net *net, const wk_accel_op *op) {
   if (op->kind != WK_ACCEL_CONV || op->is_packed || op->a.o != 1 || op->piece_stacks ||
       op->one_const || op->out.o != 1 || op->kc < 2 || !wk_accel_is_picture(t, &op->a))
     return false;
-  if (op->ky * op->kx * net->n * net->n > MOST_CONSTS) return false;
+  if (wk_accel_block_bytes(net, op) > MOST_CONSTS) return false;
   wk_accel_planes_of(net, &op->a, planes);
   return planes[1] - planes[0] == op->kc && !op->a.first &&
          op->out.w * (int64_t)op->n_pieces <= wk_machine_entries(net->machine) / 2;
@@ -165,7 +167,7 @@ static void emit_part(const wk_sched_work *w, wk_accel_work *x, int64_t chunk, i
   const wk_accel_op *op = x->op;
   const wk_sched_op *own = &w->b->net->ops[w->op];
   const wk_sched_view *a = &own->in[0];
-  int64_t block = op->ky * op->kx * x->net->n * x->net->n, rows[2], bytes = (k1 - k0) * block;
+  int64_t block = wk_accel_block_bytes(x->net, op), rows[2], bytes = (k1 - k0) * block;
   wk_accel_chunk_rows(x, chunk, rows);
   wk_sched_needed_rows(&w->b->net->tensors[a->tensor], a, rows[0], rows[1], rows);
   x->a = wk_sched_place_new(w->b, a->tensor, rows[0], rows[1] - rows[0], a->planes[0] + k0,
@@ -190,9 +192,8 @@ static void emit_parts(const wk_sched_work *w, wk_accel_work *x) {
   x->sums = (int64_t)op->n_pieces;
   int record = wk_sched_load_each(w->b, own, 0, op->record_bytes, x->sums);
   int64_t chunks = wk_accel_chunks(x), rows = wk_ceil_div(w->y1 - w->y0, chunks) * op->sy + op->ky;
-  int64_t block = x->sums * op->ky * op->kx * x->net->n * x->net->n + rows * t->row;
-  int64_t blocks = PART_CHUNKS * w->b->chunk / block;
-  int64_t most = MOST_CONSTS / (op->ky * op->kx * x->net->n * x->net->n);
+  int64_t block = wk_accel_block_bytes(x->net, op), most = MOST_CONSTS / block;
+  int64_t blocks = PART_CHUNKS * w->b->chunk / (x->sums * block + rows * t->row);
   if (blocks > most) blocks = most;
   if (blocks > WK_MAX(CONV, kc)) blocks = WK_MAX(CONV, kc);
   if (blocks < 1) blocks = 1;
@@ -274,7 +275,7 @@ static void carry(wk_sched_building *b, uint32_t layer, int t, const int64_t mad
                     .a = v, .b = {.tensor = -1}, .pieces = pieces, .n_pieces = (size_t)planes,
                     .one_const = true};
   wk_accel_work w = {.net = net, .steps = b->steps, .op = &op, .y1 = r1 - r0, .out = *to,
-                     .a = *from, .half = &b->state[0], .tables = &b->state[1]};
+                     .a = *from, .half = &b->state[HALF], .tables = &b->state[TABLES]};
   wk_accel_emit_vector(&w, 0, op.n_pieces, NULL);
   free(pieces);
 }
@@ -354,12 +355,10 @@ static int64_t plane_of(const wk_accel_net *net, const wk_accel_op *op) {
   return is_plane ? op->out.offset / plane : -1;
 }
 
-/* Each piece is a block, of the operands, too. */
-static bool goes_by_blocks(const wk_accel_net *net, const wk_accel_op *op) {
-  bool are_blocks = op->kind == WK_ACCEL_MAP && !op->a.first && (op->b.tensor < 0 || !op->b.first);
-  for (size_t i = 0; i < op->n_pieces && are_blocks; i++)
-    are_blocks = op->pieces[i].c == (int64_t)i * net->n;
-  return are_blocks;
+/* Each piece is a block of the operands, too. */
+static bool may_ride(const wk_accel_net *net, const wk_accel_op *op) {
+  return op->kind == WK_ACCEL_MAP && !op->a.first && (op->b.tensor < 0 || !op->b.first) &&
+         wk_accel_are_pieces_blocks(net, op);
 }
 
 static bool lie_alike(const wk_accel_view *a, const wk_accel_view *b) {
@@ -386,7 +385,7 @@ static wk_sched_op op_of(const wk_accel_net *net, const wk_accel_op *op) {
                    .out = wk_accel_sched_view(net, op, -1), .pieces = op->n_pieces,
                    .consts = op->const_tensor, .const_bytes = op->const_bytes,
                    .one_const = op->one_const, .by_pieces = wk_accel_is_sum(op),
-                   .rides = goes_by_blocks(net, op), .replaces = may_replace(net, op),
+                   .rides = may_ride(net, op), .replaces = may_replace(net, op),
                    .loads_itself = wk_accel_is_split(net, op),
                    .takes_parts = takes_parts(net, op), .plane = plane_of(net, op),
                    .stacks = op->piece_stacks ? op->piece_stacks : wk_accel_stacks(net, op),

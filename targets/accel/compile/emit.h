@@ -8,8 +8,10 @@
 
 /* Constants too large to be in the scratchpad twice, or for a command: sums go part by part. */
 bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op);
-/* Bytes of constants that are then loaded at once, about. */
-int64_t wk_accel_split_bytes(const wk_accel_net *net);
+/* Bytes of a CONV's weights for one block of the sum. */
+static inline int64_t wk_accel_block_bytes(const wk_accel_net *net, const wk_accel_op *op) {
+  return op->ky * op->kx * net->n * net->n;
+}
 
 /* The accelerator as a machine; out->model and functions are set. */
 void wk_accel_sched_machine(const wk_machine *m, wk_sched_machine *out);

@@ -32,7 +32,7 @@ static int64_t least_room(const wk_accel_net *net, const wk_accel_op *op) {
   if (wk_accel_is_sum(op) && op->out.o == 1 && !op->out.first && !op->leaves_lanes)
     v.planes[1] = v.planes[0] + 1;
   if (wk_accel_is_split(net, op)) { /* at least a block at a time */
-    int64_t block = op->ky * op->kx * net->n * net->n, split = wk_accel_split_bytes(net);
+    int64_t block = wk_accel_block_bytes(net, op), split = net->machine->scratchpad / 8;
     consts = op->record_bytes + (block > split ? block : split);
   }
   return most + consts + (v.planes[1] - v.planes[0]) * (rows[1] - rows[0]) * out.row;
@@ -108,20 +108,24 @@ void wk_accel_insert(wk_accel_net *net, size_t at, const wk_accel_op *op) {
   net->ops.data[at] = *op;
 }
 
+static int64_t larger_room(const wk_accel_net *net, const wk_accel_op *first,
+                           const wk_accel_op *last) {
+  int64_t a = least_room(net, first), b = least_room(net, last);
+  return a > b ? a : b;
+}
+
 /* Of one stack, the first or the last. */
 static int64_t stack_room(const wk_accel_net *net, const wk_accel_op *op) {
   wk_accel_op first = wk_accel_some_stacks(op, 0, 1);
   wk_accel_op last = wk_accel_some_stacks(op, op->out.o - 1, op->out.o);
-  int64_t a = least_room(net, &first), b = least_room(net, &last);
-  return a > b ? a : b;
+  return larger_room(net, &first, &last);
 }
 
 /* Of one block of channels, the first or the last. */
 static int64_t block_room(const wk_accel_net *net, const wk_accel_op *op) {
   wk_accel_op first = wk_accel_some_pieces(net, op, 0, 1);
   wk_accel_op last = wk_accel_some_pieces(net, op, op->n_pieces - 1, op->n_pieces);
-  int64_t a = least_room(net, &first), b = least_room(net, &last);
-  return a > b ? a : b;
+  return larger_room(net, &first, &last);
 }
 
 /* Of what the scheduler does in one go, at least. */

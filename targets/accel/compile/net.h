@@ -272,6 +272,8 @@ bool wk_accel_goes_by_planes(const wk_accel_net *net, const wk_accel_op *op);
  * late as they can be beside what the vector unit does. One that makes queries, keys and values
  * becomes three. */
 void wk_accel_find_heads(wk_accel_net *net);
+/* Piece i has the channels of block i. */
+bool wk_accel_are_pieces_blocks(const wk_accel_net *net, const wk_accel_op *op);
 /* Piece i of DWC, MAP or POOL is a plane of its result and of its operands. */
 bool wk_accel_goes_by_blocks(const wk_accel_net *net, const wk_accel_op *op);
 /* Depthwise convolutions, pools, and what goes block by block with them. */
