@@ -191,7 +191,7 @@ static wk_value_id constant(wk_low *l, wk_dtype t, int rank, const int64_t *dims
   void *data;
   l->status = wk_graph_constant_alloc(l->g, NULL, &type, &id, &data);
   if (l->status) return 0;
-  memcpy(data, v, (size_t)wk_type_bytes(&type));
+  if (wk_type_bytes(&type)) memcpy(data, v, (size_t)wk_type_bytes(&type));
   return id;
 }
 

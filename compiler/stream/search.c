@@ -483,13 +483,12 @@ static void explain_guess(const searching *x) {
  * all are judged as a whole, and the best ones are improved. Those of the first round alone lead to
  * plans that do all of it for some stacks, and then for others. */
 typedef struct {
-  int from, effort; /* the first effort that also does this search; its effort, 0: the same */
   unsigned without;
   bool is_first;
 } other_search;
 static const other_search others[] = {
-    {2, 1, 0, false}, {1, 0, 0, true}, {1, 0, WK_SCHED_STAGGER, false},
-    {1, 0, WK_SCHED_STACKS, false}, {1, 0, WK_SCHED_FUSION, false}, {1, 0, WK_SCHED_FUSION, true}};
+    {0, true}, {WK_SCHED_STAGGER, false}, {WK_SCHED_STACKS, false},
+    {WK_SCHED_FUSION, false}, {WK_SCHED_FUSION, true}};
 
 /* It may be the faster one once it is improved. */
 static bool is_near(const searching *x, const searching *than) {
@@ -510,7 +509,6 @@ static void improve(searching *x) {
 typedef struct {
   searching y;
   wk_sched_options o;
-  wk_sched_explain tried; /* candidates, where somebody asks */
   wk_status failed;
   bool is_begun;
 } other;
@@ -518,9 +516,8 @@ typedef struct {
 /* As far as it does not depend on what has been found. */
 static void begin_other(const searching *x, const other_search *how, other *z) {
   z->o = *x->o;
-  if (how->effort) z->o.effort = how->effort;
   z->o.without |= how->without;
-  if (z->o.explain) z->o.explain = &z->tried;
+  z->o.explain = NULL;
   z->y = *x;
   z->y.o = &z->o;
   z->y.is_other = true;
@@ -535,18 +532,10 @@ static void begin_other(const searching *x, const other_search *how, other *z) {
 static void free_other(other *z) {
   wk_status_free(z->failed);
   wk_sched_plan_free(&z->y.plan);
-  wk_vec_free(&z->tried.list);
 }
 
-/* What leaves out an idea, or rounds, has no candidates. */
-static void explain_other(wk_sched_explain *e, const other_search *how, other *z,
-                          const int64_t cycles[2]) {
-  if (!how->without && !how->is_first) {
-    wk_vec_free(&e->list);
-    e->list.data = z->tried.list.data, e->list.n = z->tried.list.n;
-    e->list.cap = z->tried.list.cap;
-    memset(&z->tried.list, 0, sizeof z->tried.list);
-  }
+/* What comes out of a search for plans without groups, and of the one for groups. */
+static void explain_single(wk_sched_explain *e, const other_search *how, const int64_t cycles[2]) {
   if (!(how->without & WK_SCHED_FUSION)) return;
   e->single = cycles[0];
   if (!e->grouped) e->grouped = cycles[1];
@@ -564,7 +553,7 @@ static void search_other(searching *x, const other_search *how, other *z) {
   y->plan.limit = x->plan.limit;
   if (how->is_first) wk_sched_find_residents_again(y);
   if (!take_faster(x, y, margin, cycles)) return;
-  if (x->o->explain) explain_other(x->o->explain, how, z, cycles);
+  if (x->o->explain) explain_single(x->o->explain, how, cycles);
 }
 
 static bool is_staggered(const wk_sched_plan *p) {
@@ -577,7 +566,7 @@ static bool is_staggered(const wk_sched_plan *p) {
  * first round; one without them would take long. */
 static bool is_wanted(const searching *x, const other_search *how) {
   bool has_whole = wk_sched_has_whole_stacks(x->net);
-  return x->o->effort >= how->from &&
+  return x->o->effort &&
          (!how->without || !wk_sched_leaves_out(x, how->without)) &&
          (!how->is_first || (wk_sched_tries_stacks(x) && has_whole)) &&
          (!(how->without & WK_SCHED_STACKS) || (wk_sched_tries_stacks(x) && !has_whole));
@@ -639,25 +628,39 @@ static wk_status search_stacks(searching *x) {
   return search_all(x, 0);
 }
 
-/* The plan of mode OFF, with two buffers or without, where it is faster than the own one. */
-static void take_plan_of_off(searching *x) {
+static wk_status find_plan(searching *x);
+
+/* The plan that other options lead to, where it is faster than the own one. One of mode OFF waits
+ * for all its loads, or not, whichever is faster. */
+static bool take_plan_of(searching *x, wk_sched_options o) {
   searching y = *x;
-  wk_sched_options o = *x->o;
   int64_t cycles[2];
-  y.is_other = true;
-  o.prefetch = WK_PREFETCH_OFF, o.explain = NULL;
+  o.explain = NULL;
   y.o = &o;
-  wk_status failed = search_stacks(&y);
+  y.is_other = true;
+  wk_status failed = find_plan(&y);
+  bool is_taken = false, is_off = o.prefetch == WK_PREFETCH_OFF;
   y.o = x->o;
   if (!failed) {
     verdict with = wk_sched_judge_all(&y);
-    y.plan.waits = true;
+    y.plan.waits = is_off;
     verdict without = wk_sched_judge_all(&y);
-    y.plan.waits = !wk_sched_is_better(&with, &without);
-    (void)take_faster(x, &y, INT64_MAX, cycles);
+    y.plan.waits = is_off && !wk_sched_is_better(&with, &without);
+    is_taken = take_faster(x, &y, INT64_MAX, cycles);
   }
   wk_status_free(failed);
   wk_sched_plan_free(&y.plan);
+  return is_taken;
+}
+
+/* A higher effort is not slower than a lower one. */
+static wk_status find_plan(searching *x) {
+  wk_sched_options lower = *x->o;
+  WK_TRY(search_stacks(x));
+  if (--lower.effort < 1 || !take_plan_of(x, lower)) return NULL;
+  improve(x);
+  record_plan(x);
+  return NULL;
 }
 
 /* The whole search. */
@@ -670,8 +673,10 @@ static void search(void *ctx, wk_sched_crew *crew, wk_sched_steps *steps) {
   whole_search *s = ctx;
   searching *x = &s->x;
   x->crew = crew, x->steps = steps;
-  s->failed = search_stacks(x);
-  if (!s->failed && x->o->prefetch == WK_PREFETCH_DOUBLE) take_plan_of_off(x);
+  s->failed = find_plan(x);
+  wk_sched_options off = *x->o;
+  off.prefetch = WK_PREFETCH_OFF;
+  if (!s->failed && x->o->prefetch == WK_PREFETCH_DOUBLE) (void)take_plan_of(x, off);
 }
 
 wk_status wk_sched_search(const wk_sched_net *net, const wk_sched_use *uses,
