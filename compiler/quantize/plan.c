@@ -220,6 +220,18 @@ static void quantise_results(wk_quantize_plan *p, const wk_quantize_layer *l) {
   }
 }
 
+/* What only a concatenation reads has the scale of its result: it is rounded to that in any case,
+ * and need not be rounded twice. */
+static void join_operands(wk_quantize_plan *p, const wk_quantize_layer *l) {
+  const wk_node *n = wk_nod(p->g, l->core);
+  wk_value_id result = wk_nod(p->g, l->last)->out[0];
+  for (uint32_t i = 0; n->op == WK_OP_CONCAT && l->quantised && i < n->n_in; i++) {
+    wk_value_id v = n->in[i];
+    bool is_own = !wk_is_const(p->g, v) && p->like[v] == v && wk_use_count(&p->uses, v) == 1;
+    if (is_own && is_operand(p, l, i)) p->like[v] = p->like[result];
+  }
+}
+
 size_t wk_quantize_settle(wk_quantize_plan *p) {
   size_t count = 0;
   memset(p->seen, WK_SEEN_BY_NONE, p->g->values.n);
@@ -230,6 +242,7 @@ size_t wk_quantize_settle(wk_quantize_plan *p) {
     if (l->quantised) quantise_results(p, l);
     count += l->quantised;
   }
+  for (size_t i = p->layers.n; i-- > 0;) join_operands(p, &p->layers.data[i]);
   for (size_t i = 0; i < p->layers.n; i++) {
     const wk_node *core = wk_nod(p->g, p->layers.data[i].core);
     for (uint32_t k = 0; p->layers.data[i].quantised && k < core->n_in; k++)

@@ -215,17 +215,28 @@ static bool is_chunked(const wk_sched_builder *b, const wk_sched_op *op, bool is
          (is_ridden || !wk_sched_is_read_here(b, op->out.tensor)) && are_pieces_planes(b, op);
 }
 
-/* Operand k of `op` is what `last` makes, plane by plane. */
-static bool is_what_it_makes(const wk_sched_builder *b, const wk_sched_op *last,
-                             const wk_sched_op *op, int k) {
-  int64_t made[2], read[2];
-  wk_sched_round_planes(b, last, &last->out, made);
-  wk_sched_round_planes(b, op, &op->in[k], read);
-  return read[0] == made[0] && read[1] == made[1] && is_all_rows(b, &op->in[k]);
+/* Every row of its result is computed in this strip. */
+static bool is_done_at_once(const wk_sched_builder *b, int index) {
+  const wk_sched_op_rows *s = &b->strip->ops[index];
+  return !s->done && s->end == wk_sched_op_of(b, index)->out.rows;
 }
 
-/* Operator `index` alone reads what the one before makes, plane by plane and row by row, so each
- * chunk of that goes through it while the next one is computed. */
+/* Operand k of operator `index` is what the one before makes, plane by plane: row by row, or all
+ * rows of a plane at once. */
+static bool is_what_it_makes(const wk_sched_builder *b, const wk_sched_op *last, int index, int k) {
+  const wk_sched_op *op = wk_sched_op_of(b, index);
+  const wk_sched_view *x = &op->in[k];
+  int64_t made[2], read[2];
+  wk_sched_round_planes(b, last, &last->out, made);
+  wk_sched_round_planes(b, op, x, read);
+  bool by_rows = is_all_rows(b, x) && op->out.rows == last->out.rows;
+  bool at_once = is_done_at_once(b, index - 1) && is_done_at_once(b, index) && !x->first &&
+                 x->step == 1;
+  return read[0] == made[0] && read[1] == made[1] && (by_rows || at_once);
+}
+
+/* Operator `index` alone reads what the one before makes, plane by plane, so each chunk of that
+ * goes through it while the next one is computed. */
 static bool is_ridden_by(const wk_sched_builder *b, const wk_sched_op *last, int index) {
   const wk_sched_op *op = wk_sched_op_of(b, index);
   const wk_sched_use *u = &b->uses[last->out.tensor];
@@ -233,12 +244,11 @@ static bool is_ridden_by(const wk_sched_builder *b, const wk_sched_op *last, int
   if (!last->by_pieces || !op->rides || op->pieces != last->pieces ||
       op->shares_pieces != last->shares_pieces || u->first_reader != index ||
       u->last_reader != index || !are_pieces_planes(b, last) || !are_pieces_planes(b, op) ||
-      !is_all_rows(b, &last->out) || !is_all_rows(b, &op->out) ||
-      op->out.rows != last->out.rows)
+      !is_all_rows(b, &last->out) || !is_all_rows(b, &op->out))
     return false;
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
     if (op->in[k].tensor != last->out.tensor) continue;
-    if (!is_what_it_makes(b, last, op, k)) return false;
+    if (!is_what_it_makes(b, last, index, k)) return false;
     reads = true;
   }
   return reads;

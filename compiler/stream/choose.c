@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What of a plan is not of its groups: the few values that make sense are tried. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "compiler/stream/crew.h"
 
@@ -38,4 +39,35 @@ void wk_sched_find_chunk(searching *x) {
   verdict least;
   for (size_t i = 0; i < WK_COUNTOF(tried); i++) plans[i] = x->plan, plans[i].chunk = tried[i];
   x->plan.chunk = tried[fastest(x, plans, WK_COUNTOF(tried), &least)];
+}
+
+/* What stays from before operator `op` until behind it does not. */
+static void end_stays(const searching *x, int op, int *resident) {
+  for (size_t t = 0; t < x->net->n_tensors; t++) {
+    const wk_sched_use *u = &x->uses[t];
+    int from = u->first_writer >= 0 ? u->first_writer : u->first_reader;
+    if (from < op && resident[t] >= op) resident[t] = -1;
+  }
+}
+
+/* The last ones first: an operator that nothing stands beside in its round waits for each. */
+void wk_sched_find_followers(searching *x) {
+  const size_t bytes = x->net->n_tensors * sizeof *x->plan.resident;
+  int *before = wk_xmalloc(bytes);
+  verdict least = wk_sched_judge_all(x);
+  for (size_t g = x->plan.groups.n; g-- > 1;) {
+    wk_sched_group *y = &x->plan.groups.data[g];
+    if (!y->follows) continue;
+    memcpy(before, x->plan.resident, bytes);
+    y->follows = false;
+    end_stays(x, y->first, x->plan.resident);
+    verdict v = wk_sched_judge_all(x);
+    if (wk_sched_is_better(&v, &least)) {
+      least = v;
+    } else {
+      y->follows = true;
+      memcpy(x->plan.resident, before, bytes);
+    }
+  }
+  free(before);
 }

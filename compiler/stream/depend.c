@@ -36,7 +36,25 @@ typedef struct {
                       last */
   uint32_t ended[WK_SCHED_QUEUES][WK_SCHED_SLOTS]; /* the same of whoever ended a slot's use */
   unsigned serial;
+  size_t chunk, used; /* of the steps' room: bytes of this chunk, and all before */
 } depending;
+
+enum { CHUNK = 1 << 20 };
+
+/* Zeroed; they live as long as the steps are depended on. */
+static cell *new_cells(depending *d, int64_t n) {
+  wk_sched_steps *s = d->steps;
+  size_t bytes = (size_t)n * sizeof(cell);
+  while (d->chunk < s->room.n && d->used + bytes > s->room.data[d->chunk].bytes)
+    d->chunk++, d->used = 0;
+  if (d->chunk == s->room.n) {
+    size_t all = bytes > CHUNK ? bytes : CHUNK;
+    wk_vec_push(&s->room, ((wk_sched_chunk){wk_xmalloc(all), all}));
+  }
+  cell *x = (cell *)(void *)&s->room.data[d->chunk].data[d->used];
+  d->used += bytes;
+  return memset(x, 0, bytes);
+}
 
 static void need(wk_sched_step *s, int queue, uint32_t count) {
   if (s->needs[queue] < count) s->needs[queue] = count;
@@ -119,10 +137,10 @@ static void look_at_cells(const depending *d, const tracked *t, const wk_sched_b
   }
 }
 
-static void note_in_cells(tracked *t, const wk_sched_buffer *b, const wk_sched_step *s,
+static void note_in_cells(depending *d, tracked *t, const wk_sched_buffer *b, const wk_sched_step *s,
                           const wk_sched_access *a) {
   int64_t first, last;
-  if (!t->cells) t->cells = wk_xcalloc((size_t)wk_ceil_div(b->bytes, b->cell), sizeof(cell));
+  if (!t->cells) t->cells = new_cells(d, wk_ceil_div(b->bytes, b->cell));
   for (int64_t i = 0; i < a->n1; i++) {
     runs r = runs_of(b, a, i);
     for (int64_t j = 0; j < a->n0; j++) {
@@ -142,7 +160,7 @@ static void note_reads(depending *d, tracked *t, const wk_sched_buffer *b) {
   for (; t->reads >= 0; t->reads = d->reads.data[t->reads].before) {
     const reading *r = &d->reads.data[t->reads];
     const wk_sched_step *s = &d->steps->list.data[r->step];
-    note_in_cells(t, b, s, &s->access[r->access]);
+    note_in_cells(d, t, b, s, &s->access[r->access]);
   }
 }
 
@@ -169,7 +187,7 @@ static void note_all(depending *d, size_t step) {
     if (is_whole(b, a)) {
       note(&t->all, s, a->writes);
     } else if (a->writes) {
-      note_in_cells(t, b, s, a);
+      note_in_cells(d, t, b, s, a);
     } else {
       const reading r = {(uint32_t)step, k, t->reads};
       t->reads = (int)d->reads.n;
@@ -223,7 +241,6 @@ void wk_sched_depend(const wk_sched_net *net, wk_sched_prefetch mode, unsigned w
   }
   wk_sched_hold_loads(s, &net->machine->queues, without);
   wk_sched_hold_transfers(s, &net->machine->queues, mode);
-  for (size_t i = 0; i < s->buffers.n; i++) free(d.buffers[i].cells);
   for (size_t t = 0; t < net->n_tensors; t++) free(d.rows[t]);
   wk_vec_free(&d.reads);
   free(d.buffers);

@@ -67,10 +67,10 @@ static const char *limit_of(const explaining *e, const wk_sched_candidate *c, in
 static void print_candidate(const explaining *e, const wk_sched_candidate *c) {
   const wk_sched_group *g = &c->group;
   int64_t busy = 0;
-  char strips[32];
-  const char *how = g->staggers ? "s" : g->in_parts ? "p" : "";
-  if (g->rounds > 1) snprintf(strips, sizeof strips, "%dx%d%s", g->strips, g->rounds, how);
-  else snprintf(strips, sizeof strips, "%d%s", g->strips, how);
+  char strips[48];
+  const char *how = g->staggers ? "s" : g->in_parts ? "p" : "", *by = g->by_first ? "f" : "";
+  if (g->rounds > 1) snprintf(strips, sizeof strips, "%dx%d%s%s", g->strips, g->rounds, how, by);
+  else snprintf(strips, sizeof strips, "%d%s%s", g->strips, how, by);
   bool once = g->strips == 1 && g->rounds == 1;
   wk_str_printf(e->out, "%c %4d %4d %6s  %-9s", is_chosen(e, g) ? '*' : ' ', g->first, g->last,
                 strips, once ? "once" : g->keeps ? "kept" : "per strip");
@@ -150,7 +150,7 @@ static void print(const explaining *e) {
   print_operators(e);
   wk_str_add(e->out, "groups with it, those of other operators than the chosen one at their best "
                      "(*: chosen; 2x8: in 8 rounds; s: stages side by side; p: the operand "
-                     "comes in parts; total: what the part costs with it, the least wins):\n");
+                     "comes in parts; f: strips of as many rows of the first operator; total: what the part costs with it, the least wins):\n");
   print_candidates(e);
   print_single(e->x, e->out);
 }

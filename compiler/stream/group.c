@@ -29,6 +29,14 @@ bool wk_sched_may_stagger(const searching *x, const wk_sched_group *g) {
          wk_sched_stages(x->net, g) > 1;
 }
 
+bool wk_sched_may_go_by_first(const wk_sched_net *net, const wk_sched_group *g) {
+  for (int i = g->first + 1; i <= g->last && g->strips > 1; i++)
+    for (int k = 0; k < WK_SCHED_OPERANDS; k++)
+      if (net->ops[i].in[k].has_window && net->ops[i].in[k].span > net->ops[i].in[k].stride)
+        return true;
+  return false;
+}
+
 int wk_sched_most_strips(const searching *x, int first, int last) {
   int64_t rows = 1;
   for (int i = first; i <= last; i++) {

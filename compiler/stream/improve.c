@@ -149,6 +149,12 @@ static bool change_stagger(improving *y) {
   return true;
 }
 
+static bool change_rows(improving *y) {
+  wk_sched_group *g = group(y, random_group(y, y->x->plan.groups.n));
+  g->by_first = !g->by_first && wk_sched_may_go_by_first(y->x->net, g);
+  return true;
+}
+
 /* How often each is tried, of all that make sense. */
 static const struct {
   bool (*make)(improving *y);
@@ -159,7 +165,7 @@ static const struct {
              {join, 3, false, false},            {shift, 4, false, false},
              {change_resident, 5, false, false}, {change_loads, 1, false, false},
              {change_lasting, 1, false, false},  {change_stagger, 2, true, false},
-             {change_rounds, 5, false, true}};
+             {change_rounds, 5, false, true},    {change_rows, 2, false, false}};
 
 static int weight_of(const improving *y, size_t move) {
   bool is_left_out = (moves[move].of_stages && !y->has_stages) ||
@@ -211,6 +217,7 @@ static void mend_rounds(wk_sched_searching *x) {
     if (g[i].strips == 1 && g[i].rounds == 1) g[i].keeps = false;
     g[i].staggers = g[i].staggers && wk_sched_may_stagger(x, &g[i]);
     g[i].in_parts = g[i].in_parts && g[i].first == g[i].last;
+    g[i].by_first = g[i].by_first && wk_sched_may_go_by_first(x->net, &g[i]);
     g[i].follows = i && g[i].follows && wk_sched_can_follow(x, &x->plan, i);
   }
 }

@@ -57,7 +57,7 @@ typedef struct {
   bool by_pieces;      /* pieces are computed one after the other, with constants that come then;
                           otherwise all of them at once, with those of the first */
   bool rides;          /* any pieces may be computed apart, with the constants of the first: a plane
-                          of the result each, of the same planes and rows of its operands */
+                          of the result each, of the same planes of its operands */
   bool replaces;       /* each number of the result may lie where that of operand 0 does, which lies
                           in as many planes and rows, as long ones */
   bool loads_itself;   /* pieces are computed by what loads their constants in parts */

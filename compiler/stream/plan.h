@@ -24,6 +24,8 @@ typedef struct {
                     strip, so that no engine waits for what another one computes meanwhile */
   bool is_brief; /* its rounds are so short that none of them stands for others (limit) */
   bool in_parts; /* it is one operator, which takes_parts, and does unless operand 0 stays */
+  bool by_first; /* its strips have as many rows of its first operator each, not of its results: the
+                    first strip is as short as the others, although windows need rows ahead */
 } wk_sched_group;
 
 typedef struct {
@@ -58,7 +60,7 @@ bool wk_sched_planes_in(const wk_sched_net *net, int first, int last, int tensor
 static inline bool wk_sched_is_same_way(const wk_sched_group *a, const wk_sched_group *b) {
   return a->first == b->first && a->last == b->last && a->strips == b->strips &&
          a->rounds == b->rounds && a->keeps == b->keeps && a->staggers == b->staggers &&
-         a->in_parts == b->in_parts;
+         a->in_parts == b->in_parts && a->by_first == b->by_first;
 }
 /* Steps of groups [g0, g1), added to empty ones. Tensors that come from before or go on after them
  * are in memory unless they are resident. */

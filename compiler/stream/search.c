@@ -77,7 +77,7 @@ enum { SOME = 60 };
 static const struct {
   int longest, worse, step, tries, most, steps;
 } efforts[] = {{3, 1, 1, 0, 0, 0},
-               {6, 3, 3, 4, 400, 2000},
+               {6, 3, 3, 4, 400, 6000},
                {8, 4, 4, 6, 1500, 20000},
                {12, 6, 6, 10, 4000, 100000}};
 
@@ -124,21 +124,28 @@ static void try_strips(const searching *x, int first, int last, int rounds, bool
   int most = wk_sched_most_strips(x, first, last), worse = 0, next, strips = 0;
   int step = efforts[x->o->effort].step;
   double least = INFINITY; /* with these rounds, in so many strips */
+  wk_sched_group fastest = {.strips = 1};
   for (int s = 1; s <= most && worse < efforts[x->o->effort].worse; s = next) {
     next = next_strips(s, step);
     if (next > most && s < most) next = most;
     for (int keeps = s > 1 || (rounds > 1 && x->plan.limit != 1); keeps >= 0; keeps--) {
       wk_sched_group g = {.first = first, .last = last, .strips = s, .rounds = rounds,
                           .keeps = keeps};
-      double cost = try_group(x, &g, fits, best);
+      double cost = try_group(x, &g, fits, best), other = INFINITY;
+      wk_sched_group plain = g;
       g.staggers = wk_sched_may_stagger(x, &g);
-      if (g.staggers) cost = fmin(cost, try_group(x, &g, fits, best));
+      if (g.staggers) other = try_group(x, &g, fits, best);
+      if (fmin(cost, other) < least) fastest = other < cost ? g : plain;
+      cost = fmin(cost, other);
       if (cost == (double)INFINITY) continue;
       worse += keeps && cost >= least;
       if (cost < least) least = cost, strips = s;
     }
     if (strips && s >= 2 * strips + 2) break;
   }
+  if (!wk_sched_may_go_by_first(x->net, &fastest)) return;
+  fastest.by_first = true;
+  (void)try_group(x, &fastest, fits, best);
 }
 
 /* Of the operator in a round: constants and operands from memory that all of its stacks share. */
@@ -451,6 +458,7 @@ static int by_last(const void *a, const void *b) {
   if (x->group.first != y->group.first) return x->group.first > y->group.first ? -1 : 1;
   if (x->group.staggers != y->group.staggers) return x->group.staggers ? 1 : -1;
   if (x->group.in_parts != y->group.in_parts) return x->group.in_parts ? 1 : -1;
+  if (x->group.by_first != y->group.by_first) return x->group.by_first ? 1 : -1;
   if (x->group.rounds != y->group.rounds) return x->group.rounds < y->group.rounds ? -1 : 1;
   return (x->group.strips > y->group.strips) - (x->group.strips < y->group.strips);
 }
@@ -551,7 +559,10 @@ static void search_other(searching *x, const other_search *how, other *z) {
   if (is_single) search_rest(y);
   if ((how->is_first || how->without & WK_SCHED_STACKS) && is_near(y, x)) improve(y);
   y->plan.limit = x->plan.limit;
-  if (how->is_first) wk_sched_find_residents_again(y);
+  if (how->is_first) {
+    wk_sched_find_residents_again(y);
+    wk_sched_find_followers(y);
+  }
   if (!take_faster(x, y, margin, cycles)) return;
   if (x->o->explain) explain_single(x->o->explain, how, cycles);
 }

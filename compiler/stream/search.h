@@ -141,6 +141,8 @@ wk_sched_verdict wk_sched_judge_goal(const wk_sched_searching *x);
 /* Operators that write the same planes are in one group; so are all writers of what the group
  * reads and writes. */
 bool wk_sched_is_group(const wk_sched_searching *x, int first, int last);
+/* There are strips, and windows that need rows ahead of what its results do. */
+bool wk_sched_may_go_by_first(const wk_sched_net *net, const wk_sched_group *g);
 /* Stages of its strips may overlap. */
 bool wk_sched_may_stagger(const wk_sched_searching *x, const wk_sched_group *g);
 bool wk_sched_has_stacks(const wk_sched_net *net);
@@ -172,6 +174,8 @@ wk_sched_verdict wk_sched_find_lasting(const wk_sched_searching *x, wk_sched_pla
 /* Finds x->plan.chunk: constants in smaller or larger pieces, once it is known what they are loaded
  * behind. */
 void wk_sched_find_chunk(wk_sched_searching *x);
+/* Which groups of x->plan, of those that go round by round with the one before, go on doing so. */
+void wk_sched_find_followers(wk_sched_searching *x);
 
 /* Tensors of x->plan stay from group to group where that makes it faster; none does before. */
 void wk_sched_find_residents(wk_sched_searching *x);

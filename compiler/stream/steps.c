@@ -15,6 +15,8 @@ void wk_sched_steps_free(wk_sched_steps *s) {
   wk_vec_free(&s->same);
   wk_vec_free(&s->first);
   wk_vec_free(&s->rounds);
+  for (size_t i = 0; i < s->room.n; i++) free(s->room.data[i].data);
+  wk_vec_free(&s->room);
 }
 
 void wk_sched_steps_clear(wk_sched_steps *s, const wk_sched_net *net) {
@@ -27,6 +29,7 @@ void wk_sched_steps_clear(wk_sched_steps *s, const wk_sched_net *net) {
   kept.same.data = s->same.data, kept.same.cap = s->same.cap;
   kept.first.data = s->first.data, kept.first.cap = s->first.cap;
   kept.rounds.data = s->rounds.data, kept.rounds.cap = s->rounds.cap;
+  kept.room.data = s->room.data, kept.room.n = s->room.n, kept.room.cap = s->room.cap;
   *s = kept;
 }
 

@@ -64,6 +64,11 @@ typedef struct {
 } wk_sched_round_steps;
 
 typedef struct {
+  char *data;
+  size_t bytes;
+} wk_sched_chunk;
+
+typedef struct {
   size_t command_bytes; /* of a command of the machine */
   WK_VEC(char) commands;
   WK_VEC(wk_sched_step) list;
@@ -80,6 +85,7 @@ typedef struct {
   int result;         /* that steps are added for */
   int64_t loaded, stored;
   WK_VEC(wk_sched_round_steps) rounds; /* where not all are built */
+  WK_VEC(wk_sched_chunk) room;         /* that wk_sched_depend works in, for the next plan */
 } wk_sched_steps;
 
 void wk_sched_steps_free(wk_sched_steps *s);

@@ -37,25 +37,24 @@ static bool is_gathered(const wk_sched_builder *b, int t) {
 
 /* Rows of a result that nobody asks for one by one: as many in each strip, or, where the operator
  * gathers rows that are made here, as late as can be. */
-static int64_t driven_rows(const wk_sched_builder *b, int index) {
-  const wk_sched_group *g = b->base.group;
+static int64_t driven_rows(const wk_sched_builder *b, int index, int64_t n, int64_t of) {
   const wk_sched_op *op = wk_sched_op_of(b, index);
-  int64_t rows = wk_sched_tensor_of(b, op->out.tensor)->rows * (b->strip->strip + 1);
+  int64_t rows = wk_sched_tensor_of(b, op->out.tensor)->rows * n;
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
     int t = op->in[k].tensor;
     if (t >= 0 && wk_sched_is_made_here(b, t) && wk_sched_needs_all(b, index, t))
-      return rows / g->strips;
+      return rows / of;
   }
-  return wk_ceil_div(rows, g->strips);
+  return wk_ceil_div(rows, of);
 }
 
-static void find_rows(wk_sched_builder *b) {
+/* Rows up to n of `of` parts of the results, and those that these need. */
+static void find_rows_up_to(wk_sched_builder *b, int64_t n, int64_t of) {
   const wk_sched_group *g = b->base.group;
-  int strip = b->strip->strip;
   for (int i = g->first; i <= g->last; i++) {
     int t = wk_sched_op_of(b, i)->out.tensor;
     wk_sched_tensor_state *x = &b->strip->tensors[t];
-    x->end = is_gathered(b, t) || strip + 1 == g->strips ? driven_rows(b, i) : 0;
+    x->end = is_gathered(b, t) || n == of ? driven_rows(b, i, n, of) : 0;
     if (x->end < x->done) x->end = x->done;
   }
   bool is_settled = false;
@@ -63,6 +62,34 @@ static void find_rows(wk_sched_builder *b) {
     is_settled = true;
     for (int i = g->last; i >= g->first; i--) is_settled = ask_for_rows(b, i) && is_settled;
   }
+}
+
+/* As many parts of the results as need no more rows of the first operator than are its share. */
+static int64_t parts_by_first(wk_sched_builder *b, int64_t of) {
+  const wk_sched_group *g = b->base.group;
+  const wk_sched_op *op = wk_sched_op_of(b, g->first);
+  int64_t share = wk_ceil_div(op->out.rows * (b->strip->strip + 1), g->strips), low = 0, high = of;
+  while (high - low > 1) {
+    int64_t middle = (low + high) / 2;
+    find_rows_up_to(b, middle, of);
+    if (b->strip->ops[g->first].end <= share) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+static void find_rows(wk_sched_builder *b) {
+  const wk_sched_group *g = b->base.group;
+  int64_t n = b->strip->strip + 1, of = g->strips;
+  if (g->by_first && n < of) {
+    of = 1;
+    for (int i = g->first; i <= g->last; i++) {
+      int64_t rows = wk_sched_op_of(b, i)->out.rows;
+      if (rows > of) of = rows;
+    }
+    n = parts_by_first(b, of);
+  }
+  find_rows_up_to(b, n, of);
 }
 
 static void find_needs(wk_sched_builder *b) {

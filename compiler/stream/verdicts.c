@@ -185,7 +185,7 @@ static void put_op(run *r, int i) {
 
 static void put_group(run *r, const wk_sched_group *g) {
   WK_SCHED_PUT(&r->text, g->last - g->first, g->strips, g->keeps, g->alone, g->rounds, g->follows,
-               g->staggers, g->in_parts, g->is_brief);
+               g->staggers, g->in_parts, g->by_first, g->is_brief);
 }
 
 static digest key_of(const wk_sched_searching *x, const wk_sched_plan *p, size_t g0, size_t g1) {

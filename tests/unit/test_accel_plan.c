@@ -320,15 +320,15 @@ static void begin(subject *s, start from) {
   }
 }
 
-/* "0-2/4k 3-3/1a; 2:3; 1024, 48; 900 cycles, 700 bytes": groups with their strips, k for constants
- * that are kept, a for those that begin alone; tensors that stay until an operator; sizes of loads,
- * lasting. */
+/* "0-2/4fk 3-3/1a; 2:3; 1024, 48; 900 cycles, 700 bytes": groups with their strips, f for those by
+ * rows of the first operator, k for constants that are kept, a for those that begin alone; tensors
+ * that stay until an operator; sizes of loads, lasting. */
 static void print_plan(const subject *s, wk_str *b) {
   const wk_sched_plan *p = &s->x.plan;
   for (size_t i = 0; i < p->groups.n; i++) {
     const wk_sched_group *g = &p->groups.data[i];
-    wk_str_printf(b, "%s%d-%d/%d%s%s", i ? " " : "", g->first, g->last, g->strips,
-                  g->keeps ? "k" : "", g->alone ? "a" : "");
+    wk_str_printf(b, "%s%d-%d/%d%s%s%s", i ? " " : "", g->first, g->last, g->strips,
+                  g->by_first ? "f" : "", g->keeps ? "k" : "", g->alone ? "a" : "");
   }
   wk_str_add(b, ";");
   for (size_t t = 0; t < s->net.tensors.n; t++)

@@ -31,12 +31,13 @@ typedef struct {
   int first, n;
 } history;
 
-static double looped_loss(history *h, int64_t from, int64_t to, double share) {
+static double looped_loss(history *h, int64_t from, int64_t to, const wk_accel_accesses *a) {
   double lost = 0;
   for (int64_t cycle = from; cycle < to; cycle++)
     for (int i = h->first; i < h->n; i++) {
       const wk_accel_stretch *s = &h->all[i];
-      if (cycle >= s->from && cycle < s->to) lost += share * s->waits / (1 + share * s->waits);
+      double waits = a->share * (s->waits + s->behind * (a->run - 1) / 2);
+      if (cycle >= s->from && cycle < s->to) lost += waits / (1 + waits);
     }
   while (h->first < h->n && h->all[h->first].to <= to) h->first++;
   return lost;
@@ -57,7 +58,8 @@ static void losses(void **state) {
     history h = {.n = 0};
     int64_t end = 0, asked = 0;
     while (h.n < ADDED) {
-      wk_accel_stretch s = {.from = end + draw(&r, 0, 3), .waits = (double)draw(&r, 0, 8) / 8};
+      wk_accel_stretch s = {.from = end + draw(&r, 0, 3), .waits = (double)draw(&r, 0, 8) / 8,
+                            .behind = (double)draw(&r, 0, 4) / 8};
       s.to = end = s.from + draw(&r, 1, 9);
       wk_accel_ports_add(&p, &s);
       h.all[h.n++] = s;
@@ -66,8 +68,8 @@ static void losses(void **state) {
       expect_near(wk_accel_ports_now(&p, now), looped_waits(&h, now));
       if (draw(&r, 0, seed % 2 ? 3 : 60)) continue;
       int64_t to = draw(&r, asked, end + 2);
-      double share = (double)draw(&r, 0, 4) / 4;
-      expect_near(wk_accel_ports_lost(&p, asked, to, share), looped_loss(&h, asked, to, share));
+      wk_accel_accesses a = {(double)draw(&r, 0, 4) / 4, (double)draw(&r, 1, 5)};
+      expect_near(wk_accel_ports_lost(&p, asked, to, &a), looped_loss(&h, asked, to, &a));
       asked = to;
     }
   }
@@ -89,41 +91,43 @@ static wk_isa_command command(const wk_machine *m, const char *text) {
 }
 
 /* Of 100 cycles on machine "base", which has 16 lanes and 8 banks: 800 times what others wait for
- * an access, by words and pixels that are drained. */
+ * an access, by words and pixels that are drained, and behind one that has waited. */
 static const struct {
   const char *text;
-  double waits;
+  double waits, behind;
 } arrays[] = {
-    {"conv in=0 wt=0 ny=2 nx=8 in_x=16", 16},
-    {"conv in=0 wt=0 ny=2 nx=8 in_x=16 kc=3 ky=2", 96},
-    {"conv in=0 wt=0 ny=2 nx=8 in_x=16 drain out=4096 par=0", 32},
-    {"conv in=0 wt=0 ny=2 nx=8 in_x=16 drain out=4096 par=0 residual res=0", 48},
-    {"conv in=0 wt=0 ny=2 nx=8 in_x=16 residual res=0", 16},
-    {"conv in=0 wt=0 ny=16 in_x=0", 16},
-    {"dwc in=0 wt=0 taps=one ny=2 nx=8 in_x=4", 16},
-    {"mm in=0 wt=0 w_r=16 ny=16 kc=2", 32},
+    {"conv in=0 wt=0 ny=2 nx=8 in_x=16", 16, 0},
+    {"conv in=0 wt=0 ny=2 nx=8 in_x=16 kc=3 ky=2", 96, 0},
+    {"conv in=0 wt=0 ny=2 nx=8 in_x=16 drain out=4096 par=0", 32, 0},
+    {"conv in=0 wt=0 ny=2 nx=8 in_x=16 drain out=4096 par=0 residual res=0", 48, 0},
+    {"conv in=0 wt=0 ny=2 nx=8 in_x=16 residual res=0", 16, 0},
+    {"conv in=0 wt=0 ny=16 in_x=0", 16, 0},
+    {"dwc in=0 wt=0 taps=one ny=2 nx=8 in_x=4", 16, 0},
+    {"mm in=0 wt=0 w_r=16 ny=16 kc=2", 32, 0},
     /* pixels of fewer bytes than a bank has: four accesses to it, of which three need the next one
      * as well if they are as wide as it */
-    {"conv in=0 wt=0 ny=2 nx=8 in_x=4 k_tail=4", 16 * 2.5},
-    {"conv in=0 wt=0 ny=2 nx=8 in_x=4 k_tail=5", 16 * 1.25 * (4 * 1.25 + 1) / 2},
-    {"conv in=0 wt=0 ny=2 nx=8 in_x=4 k_tail=16", 16 * 1.75 * (4 * 1.75 + 1) / 2},
-    {"conv in=0 wt=0 ny=2 nx=8 in_x=4 k_tail=4 kc=2", 32 * 1.75 * (4 * 1.75 + 1) / 2},
-    {"conv in=0 wt=0 ny=2 nx=8 in_x=8 k_tail=8 drain out=4096 par=0", 16 * 1.5 + 16},
-    {"conv in=0 wt=0 ny=2 nx=8 in_x=1 k_tail=1", 16 * 8.5},
+    {"conv in=0 wt=0 ny=2 nx=8 in_x=4 k_tail=4", 16 * 2.5, 16 * 3},
+    {"conv in=0 wt=0 ny=2 nx=8 in_x=4 k_tail=5", 16 * 1.25 * (4 * 1.25 + 1) / 2, 16 * 1.25 * 3},
+    {"conv in=0 wt=0 ny=2 nx=8 in_x=4 k_tail=16", 16 * 1.75 * (4 * 1.75 + 1) / 2, 16 * 1.75 * 3},
+    {"conv in=0 wt=0 ny=2 nx=8 in_x=4 k_tail=4 kc=2", 32 * 1.75 * (4 * 1.75 + 1) / 2,
+     32 * 1.75 * 3},
+    {"conv in=0 wt=0 ny=2 nx=8 in_x=8 k_tail=8 drain out=4096 par=0", 16 * 1.5 + 16, 16},
+    {"conv in=0 wt=0 ny=2 nx=8 in_x=1 k_tail=1", 16 * 8.5, 16 * 15},
 };
 
 /* Accesses that the vector unit has; of most functions one in every cycle. */
 static const struct {
   const char *text;
-  double accesses;
+  double accesses, run;
 } vectors[] = {
-    {"map fn=move a=0 out=4096 n0=9", 100},
-    {"pool fn=max in=0 out=4096 ky=3", 100},
-    {"row fn=layernorm in=0 out=4096 par=8192 ny=3 kc=5 in_c=16 out_c=16 in_y=80 out_y=80", 100},
-    {"row fn=rmsnorm in=0 out=4096 par=8192", 100},
-    {"row fn=softmax in=0 out=4096 par=8192 ny=3 kc=5 in_c=16 out_c=16 in_y=80 out_y=80", 60},
-    {"row fn=max in=0 out=4096 ny=3 kc=5 in_c=16 in_y=80 out_y=1", 18},
-    {"row fn=mean in=0 out=4096 par=8192 ny=3 kc=5 in_c=16 in_y=80 out_y=1", 18},
+    {"map fn=move a=0 out=4096 n0=9", 100, 1},
+    {"pool fn=max in=0 out=4096 ky=3 kx=3 k_x=16", 100, 3},
+    {"pool fn=max in=0 out=4096 ky=3 kx=3 k_x=32", 100, 1},
+    {"row fn=layernorm in=0 out=4096 par=8192 ny=3 kc=5 in_c=16 out_c=16 in_y=80 out_y=80", 100, 1},
+    {"row fn=rmsnorm in=0 out=4096 par=8192", 100, 1},
+    {"row fn=softmax in=0 out=4096 par=8192 ny=3 kc=5 in_c=16 out_c=16 in_y=80 out_y=80", 60, 1},
+    {"row fn=max in=0 out=4096 ny=3 kc=5 in_c=16 in_y=80 out_y=1", 18, 1},
+    {"row fn=mean in=0 out=4096 par=8192 ny=3 kc=5 in_c=16 in_y=80 out_y=1", 18, 1},
 };
 
 /* A word of a row every 128 bytes is in the same one of 8 banks of 16 bytes; the wait, of a command
@@ -145,11 +149,15 @@ static void commands(void **state) {
   assert_null(wk_machine_read("base", &base));
   for (size_t i = 0; i < WK_COUNTOF(arrays); i++) {
     wk_isa_command c = command(&base, arrays[i].text);
-    expect_near(wk_accel_ports_waits(&base, &c, 100) * 800, arrays[i].waits);
+    wk_accel_stretch s = wk_accel_ports_stretch(&base, &c, 50, 150);
+    expect_near(s.waits * 800, arrays[i].waits);
+    expect_near(s.behind * 800, arrays[i].behind);
   }
   for (size_t i = 0; i < WK_COUNTOF(vectors); i++) {
     wk_isa_command c = command(&base, vectors[i].text);
-    expect_near(wk_accel_ports_share(&c, 100) * 100, vectors[i].accesses);
+    wk_accel_accesses a = wk_accel_ports_accesses(&base, &c, 100);
+    expect_near(a.share * 100, vectors[i].accesses);
+    expect_near(a.run, vectors[i].run);
   }
   for (size_t i = 0; i < WK_COUNTOF(holders); i++) {
     wk_isa_command c = command(&base, holders[i].text);

@@ -99,6 +99,7 @@ static void draw_groups(subject *s) {
     g.keeps = (g.strips > 1 || g.rounds > 1) && draw(s, 0, 1);
     g.is_brief = draw(s, 0, 1);
     g.staggers = draw(s, 0, 1) && wk_sched_may_stagger(&s->x, &g);
+    g.by_first = draw(s, 0, 1) && wk_sched_may_go_by_first(&s->sched, &g);
     wk_vec_push(&p->groups, g);
     size_t i = p->groups.n - 1;
     p->groups.data[i].follows = i && draw(s, 0, 1) && wk_sched_can_follow(&s->x, p, i);

@@ -88,7 +88,11 @@ static const struct {
     {"%b = mul(%a, %k)\noutput %b", "a leads, b follows; x? w? k? a! b!; x:1 a b"},
     {"%b = sub(%k, %a)\noutput %b", "a leads, b follows; x? w? k? a! b!; x:1 a b"},
     {"%b = concat(%z, %x, %a) {axis=0}\noutput %b",
-     "a leads, b follows; x? z? w? a! b!; x:1 z a b"},
+     "a leads, b follows; x? z?=b w? a!=b b!; x:1 z a b"},
+    {"%b = concat(%z, %a) {axis=0}\noutput %a\noutput %b",
+     "a leads, b follows; x? z?=b w? a! b!; x:1 z a b"},
+    {"%b = concat(%z, %a) {axis=0}\n%c = concat(%b, %a) {axis=0}\n%d = relu(%c)\noutput %d",
+     "a leads, b follows, c follows to d; x? z?=d w? a! b!=d d!; x:1 z a b d"},
     {"%b = conv_transpose(%x, %w) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1], "
      "output_padding=[0,0]}\n%k2 = constant f32[2] {0.5, 1}\n"
      "%c = conv_transpose(%x, %w, %k2) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1], "

@@ -27,46 +27,49 @@ static const struct {
                               {"behind", "conv", 5}}; /* of none of the part's */
 static const char *layers[] = {"stem", "pool", "sum", "head", "end", "behind"};
 
+#define GROUP(begin, end, n, ...)                                                               \
+  { .first = (begin), .last = (end), .strips = (n), .rounds = 1, .keeps = __VA_ARGS__ }
+
 /* Groups by first and last operator, strips, constants that are kept. As the search has them: the
  * last operator ascending. */
 static wk_sched_candidate candidates[] = {
     /* no plan has what begins behind operator 0 */
-    {{1, 1, 1, false, false, 1, false, false, false, false}, true, 40, 32, {30, 0}, 10, 30, 45},
-    {{1, 1, 2, false, false, 1, false, false, false, false}, true, 41, 32, {30, 0}, 10, 30, 46},
-    {{0, 1, 1, false, false, 1, false, false, false, false}, true, 100, 64, {80, 0}, 20, 80, 110.4},
-    {{0, 1, 2, true, false, 1, false, false, false, false}, true, 90, 128, {80, 0}, 40, 80, 95},
+    {GROUP(1, 1, 1, false), true, 40, 32, {30, 0}, 10, 30, 45},
+    {GROUP(1, 1, 2, false), true, 41, 32, {30, 0}, 10, 30, 46},
+    {GROUP(0, 1, 1, false), true, 100, 64, {80, 0}, 20, 80, 110.4},
+    {GROUP(0, 1, 2, true), true, 90, 128, {80, 0}, 40, 80, 95},
     /* of a group that the plan does not have the cheapest, the first of them */
-    {{2, 2, 1, false, false, 1, false, false, false, false}, true, 60, 16, {0, 70}, 5, 70, 75},
-    {{2, 2, 2, false, false, 1, false, false, false, false}, true, 50, 24, {0, 40}, 40, 40, 52},
-    {{2, 2, 4, true, false, 1, false, false, false, false}, true, 50, 25, {0, 40}, 41, 41, 52},
-    {{2, 2, 8, true, false, 1, false, false, false, false}, true, 55, 26, {1, 2}, 3, 3, 57},
+    {GROUP(2, 2, 1, false), true, 60, 16, {0, 70}, 5, 70, 75},
+    {GROUP(2, 2, 2, false), true, 50, 24, {0, 40}, 40, 40, 52},
+    {GROUP(2, 2, 4, true), true, 50, 25, {0, 40}, 41, 41, 52},
+    {GROUP(2, 2, 8, true), true, 55, 26, {1, 2}, 3, 3, 57},
     /* none of them fits: the one that goes through at once */
-    {{1, 2, 1, false, false, 1, false, false, false, false}, false, 0, 0, {0, 0}, 0, 0, 0},
-    {{1, 2, 2, false, false, 1, false, false, false, false}, false, 0, 0, {0, 0}, 0, 0, 0},
+    {GROUP(1, 2, 1, false), false, 0, 0, {0, 0}, 0, 0, 0},
+    {GROUP(1, 2, 2, false), false, 0, 0, {0, 0}, 0, 0, 0},
     /* only the last one fits */
-    {{0, 2, 1, false, false, 1, false, false, false, false}, false, 0, 0, {0, 0}, 0, 0, 0},
-    {{0, 2, 2, true, false, 1, false, false, false, false}, true, 999, 1, {7, 7}, 7, 7, 1000},
-    {{3, 3, 1, false, false, 1, false, false, false, false}, true, 30, 8, {0, 25}, 30, 30, 33},
+    {GROUP(0, 2, 1, false), false, 0, 0, {0, 0}, 0, 0, 0},
+    {GROUP(0, 2, 2, true), true, 999, 1, {7, 7}, 7, 7, 1000},
+    {GROUP(3, 3, 1, false), true, 30, 8, {0, 25}, 30, 30, 33},
     /* all of a group that the plan has */
-    {{2, 3, 1, true, false, 1, false, false, false, false}, false, 0, 0, {0, 0}, 0, 0, 0},
-    {{2, 3, 3, false, false, 1, false, false, false, false}, true, 70, 48, {10, 60}, 61, 61, 72.5},
-    {{2, 3, 3, true, false, 1, false, false, false, false}, true, 65, 40, {10, 60}, 59, 60, 66},
-    {{1, 3, 1, false, false, 1, false, false, false, false}, true, 20, 2, {1, 0}, 0, 1, 21},
-    {{4, 4, 1, false, false, 1, false, false, false, false},
+    {GROUP(2, 3, 1, true), false, 0, 0, {0, 0}, 0, 0, 0},
+    {GROUP(2, 3, 3, false), true, 70, 48, {10, 60}, 61, 61, 72.5},
+    {GROUP(2, 3, 3, true), true, 65, 40, {10, 60}, 59, 60, 66},
+    {GROUP(1, 3, 1, false), true, 20, 2, {1, 0}, 0, 1, 21},
+    {GROUP(4, 4, 1, false),
      true, 150, 5000, {30, 0}, 190, 190, 205},
-    {{2, 4, 1, false, false, 1, false, false, false, false},
+    {GROUP(2, 4, 1, false),
      true, 300, 5048, {30, 60}, 290, 290, 280},
-    {{5, 5, 1, false, false, 1, false, false, false, false}, true, 10, 4, {0, 9}, 2, 9, 12},
+    {GROUP(5, 5, 1, false), true, 10, 4, {0, 9}, 2, 9, 12},
     /* behind the list: of no interest */
-    {{0, 5, 1, false, false, 1, false, false, false, false}, true, 1, 1, {1, 0}, 0, 1, 1},
-    {{2, 2, 1, false, false, 1, false, false, false, false}, true, 1, 1, {1, 0}, 0, 1, 1}};
+    {GROUP(0, 5, 1, false), true, 1, 1, {1, 0}, 0, 1, 1},
+    {GROUP(2, 2, 1, false), true, 1, 1, {1, 0}, 0, 1, 1}};
 enum { CANDIDATES = WK_COUNTOF(candidates) - 2 };
 
 static const wk_sched_group chosen[] = {
-    {0, 1, 2, true, false, 1, false, false, false, false},
-    {2, 3, 3, true, false, 1, false, false, false, false},
-    {4, 4, 1, false, false, 1, false, false, false, false},
-    {5, 5, 1, false, true, 1, false, false, false, false}};
+    GROUP(0, 1, 2, true),
+    GROUP(2, 3, 3, true),
+    GROUP(4, 4, 1, false),
+    GROUP(5, 5, 1, false, .alone = true)};
 
 typedef struct {
   wk_sched_op ops[OPERATORS + 1];
@@ -110,8 +113,8 @@ static void explain(const part *p, wk_sched_explain *x, char *text, size_t size)
 
 #define HEAD                                                                                       \
   "groups with it, those of other operators than the chosen one at their best (*: chosen; 2x8: "   \
-  "in 8 rounds; s: stages side by side; p: the operand comes in parts; total: what the part "      \
-  "costs with it, the least wins):\n"                                                             \
+  "in 8 rounds; s: stages side by side; p: the operand comes in parts; f: strips of as many rows " \
+  "of the first operator; total: what the part costs with it, the least wins):\n"                 \
   "  from   to strips  constants     cycles      bytes      array     vector     memory  limit   " \
   "     idle         cost        total\n"
 
@@ -217,7 +220,7 @@ static void parts_without_the_layer(void **state) {
 
 /* A part of one operator, with one candidate. */
 static void one_operator(void **state) {
-  wk_sched_candidate one = {{0, 0, 1, true, false, 1, false, false, false, false},
+  wk_sched_candidate one = {GROUP(0, 0, 1, true),
                             true, 40, 32, {30, 0}, 10, 30, 45};
   wk_sched_explain x = {.layer = "stem", .list = {.data = &one, .n = 1}};
   char got[1024] = "";

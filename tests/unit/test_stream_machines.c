@@ -230,20 +230,22 @@ static int64_t draw_planes(made *x) {
 }
 
 /* Plane by plane of a tensor, or of two: its pieces may ride on whoever makes it, its result may
- * lie where that was. */
+ * lie where that was, unless each of its rows needs several. */
 static void ride(made *x, wk_sched_op *op, int from) {
   const wk_sched_tensor *t = &x->tensors[from];
+  int64_t rows = t->rows;
   op->rides = true, op->plane = 0;
   op->in[0] = view_of(x, from);
+  if (!draw(x, 0, 2)) rows = make_operand(x, from, &op->in[0]);
   for (int other = from; other-- > 0 && draw(x, 0, 1);)
-    if (x->tensors[other].home != WK_SCHED_CONST && x->tensors[other].rows == t->rows &&
+    if (x->tensors[other].home != WK_SCHED_CONST && x->tensors[other].rows == rows &&
         x->tensors[other].planes == t->planes) {
       op->in[1] = view_of(x, other);
       break;
     }
-  op->replaces = draw(x, 0, 2);
-  op->out = view_of(x, add_tensor(x, draw(x, 0, 3) ? WK_SCHED_WORK : WK_SCHED_IO, t->planes,
-                                  t->rows, op->replaces ? t->row : CELL * draw(x, 1, 4)));
+  op->replaces = draw(x, 0, 2) && !op->in[0].has_window && !op->in[0].is_whole;
+  op->out = view_of(x, add_tensor(x, draw(x, 0, 3) ? WK_SCHED_WORK : WK_SCHED_IO, t->planes, rows,
+                                  op->replaces ? t->row : CELL * draw(x, 1, 4)));
   if (x->stacks > 1 && draw(x, 0, 7)) add_stacks(x, op);
   op->pieces = (size_t)(t->planes / wk_sched_stacks(op));
 }
@@ -519,7 +521,7 @@ static void compare(const running *r, uint64_t *const *values) {
 
 typedef struct {
   int fits, refused;
-  int rounds, together, staggered; /* groups */
+  int rounds, together, staggered, by_first; /* groups */
 } seen;
 
 static void note(seen *s, const wk_sched_plan *p) {
@@ -527,6 +529,7 @@ static void note(seen *s, const wk_sched_plan *p) {
     s->rounds += p->groups.data[i].rounds > 1;
     s->together += p->groups.data[i].follows;
     s->staggered += p->groups.data[i].staggers;
+    s->by_first += p->groups.data[i].by_first;
   }
 }
 
@@ -548,6 +551,7 @@ static void vary_groups(made *x, const wk_sched_searching *y, wk_sched_plan *p) 
     a->keeps = (a->strips > 1 || a->rounds > 1) && draw(x, 0, 1);
     a->alone = !draw(x, 0, 5);
     a->staggers = wk_sched_may_stagger(y, a);
+    a->by_first = draw(x, 0, 1) && wk_sched_may_go_by_first(&x->net, a);
     a->follows = g && wk_sched_can_follow(y, p, g) && draw(x, 0, 3);
   }
 }
@@ -572,8 +576,8 @@ static wk_status vary(made *x, const wk_sched_options *o, wk_arena *a, wk_sched_
 /* ---- threads --------------------------------------------------------------------------------- */
 
 static void print_group(wk_str *b, const wk_sched_group *g) {
-  wk_str_printf(b, " %d-%d/%d,%d,%d%d%d%d%d", g->first, g->last, g->strips, g->rounds, g->keeps,
-                g->alone, g->follows, g->staggers, g->is_brief);
+  wk_str_printf(b, " %d-%d/%d,%d,%d%d%d%d%d%d", g->first, g->last, g->strips, g->rounds, g->keeps,
+                g->alone, g->follows, g->staggers, g->by_first, g->is_brief);
 }
 
 /* The plan that so many threads find, and what they have considered. */
@@ -667,10 +671,11 @@ static void results_are_those_of_the_net(void **state) {
   const char *seeds = getenv("WICK_STREAM_SEEDS");
   uint64_t n = seeds ? strtoull(seeds, NULL, 10) : 400;
   for (uint64_t seed = 1; seed <= n; seed++) one(seed, &s);
-  print_message("%d fit, %d do not; groups: %d in rounds, %d together, %d staggered\n", s.fits,
-                s.refused, s.rounds, s.together, s.staggered);
+  print_message("%d fit, %d do not; groups: %d in rounds, %d together, %d staggered, %d by rows of "
+                "the first\n",
+                s.fits, s.refused, s.rounds, s.together, s.staggered, s.by_first);
   assert_true(s.fits * 2 > s.refused && s.refused > 0);
-  assert_true(s.rounds > 50 && s.together > 5 && s.staggered > 20);
+  assert_true(s.rounds > 50 && s.together > 5 && s.staggered > 20 && s.by_first > 20);
 }
 
 int main(void) {

@@ -357,8 +357,8 @@ static int64_t plane_of(const wk_accel_net *net, const wk_accel_op *op) {
 
 /* Each piece is a block of the operands, too. */
 static bool may_ride(const wk_accel_net *net, const wk_accel_op *op) {
-  return op->kind == WK_ACCEL_MAP && !op->a.first && (op->b.tensor < 0 || !op->b.first) &&
-         wk_accel_are_pieces_blocks(net, op);
+  return (op->kind == WK_ACCEL_MAP || op->kind == WK_ACCEL_POOL) && !op->a.first &&
+         (op->b.tensor < 0 || !op->b.first) && wk_accel_are_pieces_blocks(net, op);
 }
 
 static bool lie_alike(const wk_accel_view *a, const wk_accel_view *b) {

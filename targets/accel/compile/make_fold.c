@@ -95,11 +95,11 @@ static bool add_pixels(wk_accel_making *k, fold *f, wk_accel_op *op) {
   return true;
 }
 
-/* What has to be in the scratchpad at once is much of it: a block of channels, or, where images go
- * one by one, all of them. */
+/* What may have to be in the scratchpad at once is much of it: a block of channels, or, where images
+ * go one by one, most of it: all of them, unless they ride on what makes them. */
 static bool is_large(const wk_accel_making *k, const wk_accel_view *x) {
-  const int64_t n = k->net->n, blocks = x->o == 1 ? 1 : wk_ceil_div(x->c, n);
-  return 4 * blocks * n * x->h * x->w > k->net->machine->scratchpad;
+  const int64_t n = k->net->n, all = k->net->machine->scratchpad, block = n * x->h * x->w;
+  return 4 * block > all || (x->o > 1 && 4 * wk_ceil_div(x->c, n) * block > 3 * all);
 }
 
 static bool add_pieces(wk_accel_making *k, const fold *f, const wk_accel_op *op) {

@@ -74,7 +74,7 @@ int64_t wk_accel_array_run(wk_accel_array *x, const wk_sched_steps *steps, size_
   x->free = later(loaded + s.t.last, later(start, enters));
   x->lines = last; /* its weights were complete when its last tile began */
   x->words = end;
-  const wk_accel_stretch stretch = {begin, end, wk_accel_ports_waits(x->m, c, s.t.span + late)};
+  const wk_accel_stretch stretch = wk_accel_ports_stretch(x->m, c, begin, end);
   wk_accel_ports_add(&x->ports, &stretch);
   int64_t record = later(enters, x->drains[1]) + WK_COST_ex_record + record_reads(x->m, &s);
   int64_t drain = later(later(x->words + WK_COST_ex_sum, record), x->drain);

@@ -12,7 +12,8 @@ typedef struct {
   bool busy;
   uint32_t step;
   int64_t seen, end; /* seen: up to here it is known; end: if there is nothing behind that */
-  double lost, share;
+  double lost;
+  wk_accel_accesses accesses;
 } vector;
 
 typedef struct {
@@ -69,8 +70,8 @@ static void start(wk_sched_units *u, uint32_t step, int64_t at) {
     note_end(x, step, wk_accel_array_run(&x->array, x->steps, step, at));
   } else {
     int64_t cycles = (int64_t)wk_isa_duration(x->m, c);
-    x->ve = (vector){true, step, at, at + cycles, 0, wk_accel_ports_share(c, cycles)};
-    wk_accel_dma_vector(&x->dma, x->ve.share);
+    x->ve = (vector){true, step, at, at + cycles, 0, wk_accel_ports_accesses(x->m, c, cycles)};
+    wk_accel_dma_vector(&x->dma, x->ve.accesses.share);
     x->array.held = wk_accel_ports_held(x->m, c, cycles);
     x->array.held_until = x->ve.end;
   }
@@ -79,7 +80,7 @@ static void start(wk_sched_units *u, uint32_t step, int64_t at) {
 /* The vector unit's command may be done; or the array has been in its way. */
 static void end_vector(units *x) {
   vector *v = &x->ve;
-  v->lost += wk_accel_ports_lost(&x->array.ports, v->seen, v->end, v->share);
+  v->lost += wk_accel_ports_lost(&x->array.ports, v->seen, v->end, &v->accesses);
   v->seen = v->end;
   v->busy = v->lost >= 1;
   if (!v->busy) {
