@@ -137,8 +137,8 @@ static void look_at_cells(const depending *d, const tracked *t, const wk_sched_b
   }
 }
 
-static void note_in_cells(depending *d, tracked *t, const wk_sched_buffer *b, const wk_sched_step *s,
-                          const wk_sched_access *a) {
+static void note_in_cells(depending *d, tracked *t, const wk_sched_buffer *b,
+                          const wk_sched_step *s, const wk_sched_access *a) {
   int64_t first, last;
   if (!t->cells) t->cells = new_cells(d, wk_ceil_div(b->bytes, b->cell));
   for (int64_t i = 0; i < a->n1; i++) {

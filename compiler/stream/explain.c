@@ -150,7 +150,8 @@ static void print(const explaining *e) {
   print_operators(e);
   wk_str_add(e->out, "groups with it, those of other operators than the chosen one at their best "
                      "(*: chosen; 2x8: in 8 rounds; s: stages side by side; p: the operand "
-                     "comes in parts; f: strips of as many rows of the first operator; total: what the part costs with it, the least wins):\n");
+                     "comes in parts; f: strips of as many rows of the first operator; "
+                     "total: what the part costs with it, the least wins):\n");
   print_candidates(e);
   print_single(e->x, e->out);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The search for a plan: which operators make a group, in how many strips, and what stays in the
  * scratchpad; judged by the schedule model. */
-#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/stream/crew.h"
+#include "compiler/stream/ways.h"
 
 void wk_sched_plan_free(wk_sched_plan *p) {
   wk_vec_free(&p->groups);
@@ -26,172 +26,6 @@ static void find_ties(searching *x) {
     }
 }
 
-/* ---- what it costs --------------------------------------------------------------------------- */
-
-/* What a mode's search goes by. unhidden: how much of what a group by itself does not hide its
- * neighbours will not hide either. Where they may, that is not known, so groups are found with each
- * of some guesses, and judged as a whole; more: of each group, for what its neighbours are kept
- * from. Where a group waits for those before, it is all. pieces: constants are loaded in pieces of
- * the scratchpad divided by that, to begin with: small ones where loads run beside what computes,
- * few where each is waited for. margin: a plan without groups has more commands and more bytes, of
- * which the schedule model is less sure the more they run side by side: it is taken where it is
- * faster by more than a part in that. */
-enum { GUESSES = 4 };
-static const struct {
-  int guesses, pieces, margin;
-  double unhidden[GUESSES], more;
-} modes[WK_PREFETCH_COUNT] = {
-    [WK_PREFETCH_OFF] = {1, 8, 32, {1}, 0},
-    [WK_PREFETCH_DOUBLE] = {1, 32, 32, {1}, 0},
-    [WK_PREFETCH_AUTO] = {GUESSES, 32, 16, {0.25, 0.125, 0.5, 1}, 100},
-};
-
-/* Cycles, about: of a group, so that those of all can be added up. */
-static double cost_of(const searching *x, const verdict *v, int guess) {
-  wk_sched_prefetch mode = x->o->prefetch;
-  return v->most + modes[mode].unhidden[guess] * ((double)v->cycles - v->most) + modes[mode].more;
-}
-
-static int guesses(const searching *x) { return modes[x->o->prefetch].guesses; }
-
-static verdict judge_group(const searching *x, const wk_sched_group *g) {
-  wk_sched_plan p = x->plan;
-  p.groups.data = (wk_sched_group *)(uintptr_t)g;
-  p.groups.n = 1;
-  return wk_sched_judge(x, &p, 0, 1);
-}
-
-static void record(const searching *x, const wk_sched_group *g, const verdict *v) {
-  wk_sched_candidate c = {.group = *g, .fits = v->fits, .cycles = v->cycles, .bytes = v->bytes,
-                          .bus = (int64_t)v->bus, .most = v->most,
-                          .cost = cost_of(x, v, 0)};
-  for (int q = 0; q < WK_SCHED_QUEUES; q++) c.busy[q] = (int64_t)v->busy[q];
-  if (x->o->explain) wk_vec_push(&x->o->explain->list, c);
-}
-
-/* What an effort allows: operators of a group, more strips that are tried although they were no
- * better, how fast their number grows, and of the local search: changes that are tried for each
- * operator, as if there were SOME more, and all together at most; thousands of steps in the plans
- * that are judged for it. */
-enum { SOME = 60 };
-static const struct {
-  int longest, worse, step, tries, most, steps;
-} efforts[] = {{3, 1, 1, 0, 0, 0},
-               {6, 3, 3, 4, 400, 6000},
-               {8, 4, 4, 6, 1500, 20000},
-               {12, 6, 6, 10, 4000, 100000}};
-
-static int next_strips(int s, int step) { return s < step + 1 ? s + 1 : s + wk_ceil_div(s, step); }
-
-/* A way to compute operators as one group. */
-typedef struct {
-  double cost;
-  wk_sched_group group;
-} way;
-
-/* Cycles of a round that begins before the one before it has got far. */
-enum { SHORT_ROUND = 4096 };
-
-/* The group's cost by the first guess; infinite where it does not fit. */
-static double try_group(const searching *x, wk_sched_group *g, bool *fits, way best[GUESSES]) {
-  g->is_brief = false;
-  verdict v = judge_group(x, g);
-  int rounds = x->plan.limit == 1 ? 1 : g->rounds;
-  g->is_brief = v.fits && v.cycles < (int64_t)SHORT_ROUND * rounds;
-  if (g->is_brief && x->plan.limit > 1 && g->rounds > 2) v = judge_group(x, g);
-  record(x, g, &v);
-  if (!v.fits) return INFINITY;
-  for (int k = 0; k < guesses(x); k++)
-    if (!*fits || cost_of(x, &v, k) < best[k].cost) best[k] = (way){cost_of(x, &v, k), *g};
-  *fits = true;
-  return cost_of(x, &v, 0);
-}
-
-/* The one operator takes its operand in parts, in as many strips as its result has room for. */
-static void try_parts(const searching *x, int op, bool *fits, way best[GUESSES]) {
-  int most = x->net->ops[op].takes_parts ? wk_sched_most_strips(x, op, op) : 0;
-  double least = INFINITY;
-  for (int s = 1; s <= most; s *= 2) {
-    wk_sched_group g = {.first = op, .last = op, .strips = s, .rounds = 1, .in_parts = true};
-    double cost = try_group(x, &g, fits, best);
-    if (cost >= least && least < (double)INFINITY) break;
-    least = cost;
-  }
-}
-
-static void try_strips(const searching *x, int first, int last, int rounds, bool *fits,
-                       way best[GUESSES]) {
-  int most = wk_sched_most_strips(x, first, last), worse = 0, next, strips = 0;
-  int step = efforts[x->o->effort].step;
-  double least = INFINITY; /* with these rounds, in so many strips */
-  wk_sched_group fastest = {.strips = 1};
-  for (int s = 1; s <= most && worse < efforts[x->o->effort].worse; s = next) {
-    next = next_strips(s, step);
-    if (next > most && s < most) next = most;
-    for (int keeps = s > 1 || (rounds > 1 && x->plan.limit != 1); keeps >= 0; keeps--) {
-      wk_sched_group g = {.first = first, .last = last, .strips = s, .rounds = rounds,
-                          .keeps = keeps};
-      double cost = try_group(x, &g, fits, best), other = INFINITY;
-      wk_sched_group plain = g;
-      g.staggers = wk_sched_may_stagger(x, &g);
-      if (g.staggers) other = try_group(x, &g, fits, best);
-      if (fmin(cost, other) < least) fastest = other < cost ? g : plain;
-      cost = fmin(cost, other);
-      if (cost == (double)INFINITY) continue;
-      worse += keeps && cost >= least;
-      if (cost < least) least = cost, strips = s;
-    }
-    if (strips && s >= 2 * strips + 2) break;
-  }
-  if (!wk_sched_may_go_by_first(x->net, &fastest)) return;
-  fastest.by_first = true;
-  (void)try_group(x, &fastest, fits, best);
-}
-
-/* Of the operator in a round: constants and operands from memory that all of its stacks share. */
-static int64_t bytes_again(const searching *x, int op, int first) {
-  const wk_sched_op *y = &x->net->ops[op];
-  int64_t bytes = y->shares_pieces && !y->one_const
-                      ? 0
-                      : y->const_bytes * (y->one_const ? 1 : (int64_t)y->pieces);
-  for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
-    int t = y->in[k].tensor;
-    if (t >= 0 && !y->in[k].stack && x->uses[t].last_writer < first)
-      bytes += x->net->tensors[t].bytes;
-  }
-  return bytes;
-}
-
-/* Fewer rounds load fewer bytes again, and their commands are longer: whether that is much beside
- * what the group takes, or a round. */
-static bool may_pay(const searching *x, int first, int last, int rounds, double cost) {
-  const wk_sched_machine *m = x->net->machine;
-  int64_t bytes = 0;
-  for (int i = first; i <= last; i++) bytes += bytes_again(x, i, first);
-  double cycles = (double)(bytes * m->bytes_den) / (double)m->bytes_num;
-  return cycles * (rounds - 1) > cost / 16 || cost < (double)SHORT_ROUND * rounds;
-}
-
-/* The best ways to compute operators [first, last] as one group, for each guess. False: no such
- * group fits. */
-static bool best_group(const searching *x, int first, int last, way best[GUESSES]) {
-  bool fits = false, is_first = x->plan.limit == 1;
-  bool by_rounds = is_first || wk_sched_gains_by_rounds(x, first, last);
-  int most = by_rounds ? wk_sched_most_rounds(x, first, last) : 1;
-  bool leaves_out = wk_sched_leaves_out(x, WK_SCHED_STACKS);
-  if (leaves_out && most > 1) try_strips(x, first, last, 1, &fits, best);
-  if (leaves_out && fits) return true;
-  try_strips(x, first, last, most, &fits, best);
-  if (first == last) try_parts(x, first, &fits, best);
-  for (int r = most; r > 1 && fits && !is_first && may_pay(x, first, last, r, best[0].cost);)
-    try_strips(x, first, last, r /= 2, &fits, best);
-  return fits;
-}
-
-static int64_t first_chunk(const searching *x) {
-  return x->net->machine->scratchpad / modes[x->o->prefetch].pieces;
-}
-
 /* ---- what has no room ------------------------------------------------------------------------ */
 
 typedef struct {
@@ -206,14 +40,14 @@ static bool can_fit(void *ctx, int64_t scratchpad) {
   wk_sched_machine m = *net.machine;
   searching x = *f->x;
   wk_sched_options o = *x.o;
-  way ways[GUESSES];
+  wk_sched_way ways[WK_SCHED_GUESSES];
   m.scratchpad = scratchpad;
   net.machine = &m;
   if (m.resize) m.resize(f->x->net, scratchpad, a, &net);
   o.explain = NULL;
   x.net = &net, x.o = &o;
-  x.plan.chunk = first_chunk(&x);
-  bool fits = best_group(&x, f->first, f->last, ways);
+  x.plan.chunk = wk_sched_first_chunk(&x);
+  bool fits = wk_sched_best_group(&x, f->first, f->last, ways);
   wk_arena_free(a);
   return fits;
 }
@@ -238,7 +72,7 @@ static wk_status refuse_group(searching *x, int first, int last, int misfit) {
 
 typedef struct {
   bool fits;
-  way way;
+  wk_sched_way way;
   int from;
 } cut;
 
@@ -254,7 +88,7 @@ static wk_status refuse_first(searching *x, cut *const best, int reached) {
 typedef struct {
   int first, last;
   atomic_int state; /* of group_states */
-  way ways[GUESSES];
+  wk_sched_way ways[WK_SCHED_GUESSES];
   wk_sched_explain tried; /* for it, where somebody asks */
 } found_group;
 enum group_states { UNKNOWN, FITS, TOO_LARGE };
@@ -282,7 +116,7 @@ static void find_one(void *ctx, size_t i, wk_sched_steps *steps) {
   if (!is_asked_for(l, i)) return;
   if (o.explain) o.explain = &f->tried;
   x.o = &o, x.steps = steps;
-  atomic_store(&f->state, best_group(&x, f->first, f->last, f->ways) ? FITS : TOO_LARGE);
+  atomic_store(&f->state, wk_sched_best_group(&x, f->first, f->last, f->ways) ? FITS : TOO_LARGE);
 }
 
 static void forget_found(found_groups *l) {
@@ -291,7 +125,7 @@ static void forget_found(found_groups *l) {
 }
 
 static int longest(const searching *x) {
-  return wk_sched_leaves_out(x, WK_SCHED_FUSION) ? 1 : efforts[x->o->effort].longest;
+  return wk_sched_leaves_out(x, WK_SCHED_FUSION) ? 1 : wk_sched_efforts[x->o->effort].longest;
 }
 
 /* Groups whose last operator is the next one, or some behind it; best: what operators before are
@@ -310,13 +144,13 @@ static void find_ahead(found_groups *l, const cut *best) {
   wk_sched_do(l->x, find_one, l, l->list.n);
 }
 
-/* best_group, unless it is found already. */
-static bool find_group(found_groups *l, int first, int last, way best[GUESSES]) {
+/* wk_sched_best_group, unless it is found already. */
+static bool find_group(found_groups *l, int first, int last, wk_sched_way best[WK_SCHED_GUESSES]) {
   const searching *x = l->x;
   size_t i = 0;
   while (i < l->list.n && (l->list.data[i].first != first || l->list.data[i].last != last)) i++;
   const found_group *f = i < l->list.n ? &l->list.data[i] : NULL;
-  if (!f || atomic_load(&f->state) == UNKNOWN) return best_group(x, first, last, best);
+  if (!f || atomic_load(&f->state) == UNKNOWN) return wk_sched_best_group(x, first, last, best);
   for (size_t k = 0; k < f->tried.list.n; k++)
     wk_vec_push(&x->o->explain->list, f->tried.list.data[k]);
   memcpy(best, f->ways, sizeof f->ways);
@@ -325,18 +159,18 @@ static bool find_group(found_groups *l, int first, int last, way best[GUESSES]) 
 
 /* For every number of operators the cheapest groups that they fall into, for each guess. The number
  * that could be reached. */
-static int find_cuts(const searching *x, cut *best[GUESSES]) {
+static int find_cuts(const searching *x, cut *best[WK_SCHED_GUESSES]) {
   int n = (int)x->net->n_ops, reached = 0;
   found_groups found = {.x = x};
-  for (int k = 0; k < guesses(x); k++) best[k][0].fits = true;
+  for (int k = 0; k < wk_sched_guesses(x); k++) best[k][0].fits = true;
   for (int i = 1; i <= n; i++) {
     if (i > found.behind) find_ahead(&found, best[0]);
     for (int a = i - 1, tried = 0; a >= 0 && tried < longest(x); a--) {
-      way ways[GUESSES];
+      wk_sched_way ways[WK_SCHED_GUESSES];
       if (!best[0][a].fits || !wk_sched_is_group(x, a, i - 1)) continue;
       tried++;
       if (!find_group(&found, a, i - 1, ways)) break;
-      for (int k = 0; k < guesses(x); k++) {
+      for (int k = 0; k < wk_sched_guesses(x); k++) {
         cut *c = &best[k][i];
         ways[k].cost += best[k][a].way.cost;
         if (!c->fits || ways[k].cost < c->way.cost) *c = (cut){true, ways[k], a};
@@ -363,48 +197,48 @@ static void take_groups(const searching *x, const cut *best, wk_sched_plan *p) {
 }
 
 /* Plans that the guesses lead to, as far as they are judged for what lasts in the first of them. */
-static void judge_guesses_ahead(const searching *x, const wk_sched_plan plans[GUESSES]) {
-  wk_sched_run runs[GUESSES];
+static void judge_guesses_ahead(const searching *x, const wk_sched_plan plans[WK_SCHED_GUESSES]) {
+  wk_sched_run runs[WK_SCHED_GUESSES];
   size_t n = 0;
-  for (int k = 0; k < guesses(x); k++)
+  for (int k = 0; k < wk_sched_guesses(x); k++)
     if (wk_sched_is_long(&plans[k])) runs[n++] = (wk_sched_run){&plans[k], 0, plans[k].groups.n};
   wk_sched_judge_ahead(x, runs, n);
 }
 
 /* Of the groups that the guesses lead to, those that are fastest one after the other; in a long
  * plan whatever lasts there. */
-static void choose_groups(searching *x, cut *const best[GUESSES]) {
-  wk_sched_plan plans[GUESSES];
+static void choose_groups(searching *x, cut *const best[WK_SCHED_GUESSES]) {
+  wk_sched_plan plans[WK_SCHED_GUESSES];
   verdict least = {.fits = false};
   x->guess = 0;
-  for (int k = 0; k < guesses(x); k++) {
+  for (int k = 0; k < wk_sched_guesses(x); k++) {
     plans[k] = x->plan;
     take_groups(x, best[k], &plans[k]);
   }
   judge_guesses_ahead(x, plans);
-  for (int k = 0; k < guesses(x); k++) {
+  for (int k = 0; k < wk_sched_guesses(x); k++) {
     wk_sched_plan *p = &plans[k];
     verdict v = wk_sched_is_long(p) ? wk_sched_judge(x, p, 0, p->groups.n)
                                     : wk_sched_find_lasting(x, p);
     if (v.fits && (!least.fits || v.cycles < least.cycles)) least = v, x->guess = k;
   }
   x->plan.groups = plans[x->guess].groups;
-  for (int k = 0; k < guesses(x); k++)
+  for (int k = 0; k < wk_sched_guesses(x); k++)
     if (k != x->guess) wk_vec_free(&plans[k].groups);
   (void)wk_sched_find_lasting(x, &x->plan);
 }
 
 static wk_status find_groups(searching *x) {
   size_t n = x->net->n_ops;
-  cut *best[GUESSES];
-  for (int k = 0; k < guesses(x); k++) best[k] = wk_xcalloc(n + 1, sizeof **best);
+  cut *best[WK_SCHED_GUESSES];
+  for (int k = 0; k < wk_sched_guesses(x); k++) best[k] = wk_xcalloc(n + 1, sizeof **best);
   int reached = find_cuts(x, best);
   wk_status s = NULL;
   if (!best[0][n].fits && x->is_other) s = wk_error(WK_RESOURCE, "there are no such groups");
   else if (!best[0][n].fits) s = refuse_first(x, best[0], reached);
   else if (!x->o->effort) take_groups(x, best[0], &x->plan);
   else choose_groups(x, best);
-  for (int k = 0; k < guesses(x); k++) free(best[k]);
+  for (int k = 0; k < wk_sched_guesses(x); k++) free(best[k]);
   return s;
 }
 
@@ -414,7 +248,7 @@ static wk_status search_groups(searching *x) {
   x->plan.resident = wk_xcalloc(x->net->n_tensors, sizeof *x->plan.resident);
   x->plan.lasting = WK_SCHED_LASTING;
   x->plan.marks = x->o->marks;
-  x->plan.chunk = first_chunk(x);
+  x->plan.chunk = wk_sched_first_chunk(x);
   wk_sched_forget_residents(x);
   return find_groups(x);
 }
@@ -473,8 +307,8 @@ static void record_plan(const searching *x) {
     for (size_t k = 0; k < e->list.n && !has_it; k++)
       has_it = wk_sched_is_same_way(&e->list.data[k].group, g);
     if (has_it) continue;
-    verdict v = judge_group(x, g);
-    record(x, g, &v);
+    verdict v = wk_sched_judge_group(x, g);
+    wk_sched_record(x, g, &v);
   }
   qsort(e->list.data, e->list.n, sizeof *e->list.data, by_last);
 }
@@ -483,7 +317,7 @@ static void record_plan(const searching *x) {
 static void explain_guess(const searching *x) {
   for (size_t i = 0; x->o->explain && i < x->o->explain->list.n; i++) {
     wk_sched_candidate *c = &x->o->explain->list.data[i];
-    c->cost = cost_of(x, &(verdict){.most = c->most, .cycles = c->cycles}, x->guess);
+    c->cost = wk_sched_cost(x, &(verdict){.most = c->most, .cycles = c->cycles}, x->guess);
   }
 }
 
@@ -505,12 +339,14 @@ static bool is_near(const searching *x, const searching *than) {
   return is_faster(x, than, INT64_MAX, cycles) || cycles[0] - cycles[1] < cycles[1] / SLOWER;
 }
 
+enum { SOME = 60 }; /* operators more than there are, for the local search */
+
 static void improve(searching *x) {
-  int most = efforts[x->o->effort].most;
-  int tries = efforts[x->o->effort].tries * ((int)x->net->n_ops + SOME);
+  int most = wk_sched_efforts[x->o->effort].most;
+  int tries = wk_sched_efforts[x->o->effort].tries * ((int)x->net->n_ops + SOME);
   if (wk_sched_leaves_out(x, WK_SCHED_LOCAL_SEARCH)) return;
   if (tries > most) tries = most;
-  wk_sched_improve(x, tries, (int64_t)1000 * efforts[x->o->effort].steps);
+  wk_sched_improve(x, tries, (int64_t)1000 * wk_sched_efforts[x->o->effort].steps);
 }
 
 /* One of them. */
@@ -552,7 +388,7 @@ static void explain_single(wk_sched_explain *e, const other_search *how, const i
 static void search_other(searching *x, const other_search *how, other *z) {
   searching *y = &z->y;
   bool is_single = how->without & WK_SCHED_FUSION;
-  int64_t cycles[2] = {0}, margin = is_single ? modes[x->o->prefetch].margin : INT64_MAX;
+  int64_t cycles[2] = {0}, margin = is_single ? wk_sched_modes[x->o->prefetch].margin : INT64_MAX;
   if (!z->is_begun) begin_other(x, how, z);
   y->steps = x->steps;
   if (z->failed || (is_single && is_hopeless(y, x))) return;
@@ -696,7 +532,7 @@ wk_status wk_sched_search(const wk_sched_net *net, const wk_sched_use *uses,
   searching *x = &s.x;
   x->looks = wk_sched_looks_new(net);
   x->verdicts = o->plans ? wk_sched_verdicts_of(o->plans) : wk_sched_verdicts_new();
-  wk_assert(modes[o->prefetch].guesses);
+  wk_assert(wk_sched_modes[o->prefetch].guesses);
   x->is_tied = wk_xcalloc(net->n_tensors, sizeof *x->is_tied);
   find_ties(x);
   wk_sched_with_crew(o->threads, search, &s);

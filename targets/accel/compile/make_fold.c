@@ -95,8 +95,8 @@ static bool add_pixels(wk_accel_making *k, fold *f, wk_accel_op *op) {
   return true;
 }
 
-/* What may have to be in the scratchpad at once is much of it: a block of channels, or, where images
- * go one by one, most of it: all of them, unless they ride on what makes them. */
+/* What may have to be in the scratchpad at once is much of it: a block of channels; or most of it:
+ * all of them, where images go one by one, unless they ride on what makes them. */
 static bool is_large(const wk_accel_making *k, const wk_accel_view *x) {
   const int64_t n = k->net->n, all = k->net->machine->scratchpad, block = n * x->h * x->w;
   return 4 * block > all || (x->o > 1 && 4 * wk_ceil_div(x->c, n) * block > 3 * all);
