@@ -52,6 +52,7 @@ static void end_stays(const searching *x, int op, int *resident) {
 
 /* The last ones first: an operator that nothing stands beside in its round waits for each. */
 void wk_sched_find_followers(searching *x) {
+  if (wk_sched_is_long(&x->plan)) return; /* each would be judged for long */
   const size_t bytes = x->net->n_tensors * sizeof *x->plan.resident;
   int *before = wk_xmalloc(bytes);
   verdict least = wk_sched_judge_all(x);
