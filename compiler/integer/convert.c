@@ -74,7 +74,7 @@ static bool clamp_of(const wk_rewrite *r, wk_value_id v, double *lo, double *hi,
                      wk_value_id *operand) {
   const wk_node *n = wk_def(r->g, v);
   double bound;
-  if (!n || n->predicate != WK_NONE || !wk_once(r, v)) return false;
+  if (!n || !n->n_in || n->predicate != WK_NONE || !wk_once(r, v)) return false;
   *lo = -INFINITY;
   *hi = INFINITY;
   *operand = n->in[0];
