@@ -26,21 +26,19 @@ verdict wk_sched_judge_group(const searching *x, const wk_sched_group *g) {
 }
 
 void wk_sched_record(const searching *x, const wk_sched_group *g, const verdict *v) {
-  wk_sched_candidate c = {.group = *g,
-                          .fits = v->fits,
-                          .cycles = v->cycles,
-                          .bytes = v->bytes,
-                          .bus = (int64_t)v->bus,
-                          .most = v->most,
+  wk_sched_candidate c = {.group = *g, .fits = v->fits, .cycles = v->cycles, .bytes = v->bytes,
+                          .bus = (int64_t)v->bus, .most = v->most,
                           .cost = wk_sched_cost(x, v, 0)};
   for (int q = 0; q < WK_SCHED_QUEUES; q++) c.busy[q] = (int64_t)v->busy[q];
   if (x->o->explain) wk_vec_push(&x->o->explain->list, c);
 }
 
-const wk_sched_by_effort wk_sched_efforts[] = {{3, 1, 1, 0, 0, 0},
-                                               {6, 3, 3, 4, 400, 5000},
-                                               {8, 4, 4, 6, 1500, 20000},
-                                               {12, 6, 6, 10, 4000, 100000}};
+const wk_sched_by_effort wk_sched_efforts[] = {
+    {3, 1, 1, 0, 0, 0},
+    {6, 3, 3, 4, 400, 5000},
+    {8, 4, 4, 6, 1500, 20000},
+    {12, 6, 6, 10, 4000, 100000},
+};
 
 static int next_strips(int s, int step) { return s < step + 1 ? s + 1 : s + wk_ceil_div(s, step); }
 
