@@ -17,8 +17,6 @@ extern const wk_sched_cause_info wk_cause_infos[WK_CAUSE_COUNT];
 
 /* Of each command, whether it loads weights or parameters; free(). */
 bool *wk_weights_of(const wk_sim_shown *x);
-/* All of them; *n: those before END. free() */
-wk_isa_command *wk_commands_of(const wk_stream *s, uint32_t *n);
 
 /* ---- what if --------------------------------------------------------------------------------- */
 

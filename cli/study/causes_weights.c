@@ -41,18 +41,8 @@ static void find_used(const wk_sim_shown *x, const wk_isa_command *c, uint32_t n
 bool *wk_weights_of(const wk_sim_shown *x) {
   bool *out = wk_xcalloc(x->stream->n, sizeof *out);
   uint32_t n;
-  wk_isa_command *c = wk_commands_of(x->stream, &n);
+  wk_isa_command *c = wk_stream_commands(x->stream, &n);
   (x->part ? find_constants : find_used)(x, c, n, out);
   free(c);
   return out;
-}
-
-wk_isa_command *wk_commands_of(const wk_stream *s, uint32_t *n) {
-  wk_isa_command *c = wk_xcalloc(s->n, sizeof *c);
-  *n = 0;
-  for (uint32_t i = 0; i < s->n; i++) {
-    (void)wk_stream_get(s, i, &c[i]);
-    if (*n == i && c[i].opcode != WK_CMD_END) ++*n;
-  }
-  return c;
 }

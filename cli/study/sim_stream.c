@@ -175,7 +175,7 @@ static wk_status show(const wk_sim_opts *o, const wk_sim_shown *x, wk_sim_record
  * timing model counts them. */
 static void count_accesses(const wk_stream *s, const wk_machine *m, wk_sim_run *r) {
   uint32_t n;
-  wk_isa_command *commands = wk_commands_of(s, &n);
+  wk_isa_command *commands = wk_stream_commands(s, &n);
   wk_timing_result t;
   wk_timing_run(&(wk_timing_job){.machine = m, .dram = wk_dram_params_of(m), .commands = commands,
                                  .n = s->n, .address = (uint32_t)s->address,

@@ -15,7 +15,7 @@ typedef struct {
 
 static void open_experiment(const wk_sim_shown *x, experiment *e) {
   *e = (experiment){.x = x};
-  e->commands = wk_commands_of(x->stream, &e->n);
+  e->commands = wk_stream_commands(x->stream, &e->n);
   wk_flow_of(x->machine, e->commands, e->n, &e->flow);
 }
 

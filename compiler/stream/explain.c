@@ -145,6 +145,13 @@ static void print_single(const wk_sched_explain *x, wk_str *out) {
   else wk_str_printf(out, "take %lld\n", (long long)x->grouped);
 }
 
+static void print_instead(const wk_sched_explain *x, wk_str *out) {
+  if (x->instead.options[0])
+    wk_str_printf(out, "taken is what was found with %s: the part ran in %lld cycles of the timing "
+                       "model, and as it was asked for in %lld\n", x->instead.options,
+                  (long long)x->instead.cycles, (long long)x->instead.asked);
+}
+
 static void print(const explaining *e) {
   wk_str_printf(e->out, "operators around %s:\n", e->x->layer);
   print_operators(e);
@@ -154,6 +161,7 @@ static void print(const explaining *e) {
                      "total: what the part costs with it, the least wins):\n");
   print_candidates(e);
   print_single(e->x, e->out);
+  print_instead(e->x, e->out);
 }
 
 void wk_sched_explain_text(wk_sched_explain *x, const wk_sched_net *net, const wk_sched_plan *p) {
@@ -170,6 +178,7 @@ void wk_sched_explain_text(wk_sched_explain *x, const wk_sched_net *net, const w
   x->is_found = x->is_found || has_it;
   x->list.n = 0;
   x->single = x->grouped = 0;
+  x->instead.options[0] = 0;
   free(e.before);
   free(e.behind);
 }

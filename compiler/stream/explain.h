@@ -23,6 +23,11 @@ typedef struct {
   int64_t single, grouped; /* cycles of the part operator by operator, and in the groups with the
                               least total (INT64_MAX: they do not fit), where the former
                               were taken; 0: they were not */
+  struct {
+    char options[64];      /* that the plan was found with, where they are others than those asked
+                              for; else "" */
+    int64_t cycles, asked; /* that both were found to take on the machine */
+  } instead;               /* of one part */
 } wk_sched_explain;
 
 /* Adds to the text what stands in the list about the layer, if the part has it, and which groups

@@ -3,17 +3,21 @@
 
 #include <string.h>
 
-static const char *const names[] = {
+const char *const wk_sched_idea_names[] = {
 #define X(enumerator, name) name,
     WK_SCHED_IDEAS(X)
 #undef X
 };
+enum { COUNT = WK_COUNTOF(wk_sched_idea_names) };
+
+static bool is_name(const char *name, const char *text, size_t n) {
+  return strlen(name) == n && !strncmp(name, text, n);
+}
 
 static wk_status no_idea(const char *text, size_t n) {
   wk_str list = {0};
-  for (size_t i = 0; i < WK_COUNTOF(names); i++)
-    wk_str_printf(&list, "%s%s",
-                  !i ? "" : i + 1 < WK_COUNTOF(names) ? ", " : " and ", names[i]);
+  for (size_t i = 0; i < COUNT; i++)
+    wk_str_printf(&list, "%s%s", !i ? "" : i + 1 < COUNT ? ", " : " and ", wk_sched_idea_names[i]);
   wk_status s = wk_error(WK_USAGE, "there are %s, not '%.*s'", list.s, (int)n, text);
   wk_str_free(&list);
   return s;
@@ -23,8 +27,8 @@ wk_status wk_sched_ideas_read(const char *text, unsigned *out) {
   *out = 0;
   for (;; text++) {
     size_t n = strcspn(text, ","), i = 0;
-    while (i < WK_COUNTOF(names) && (strlen(names[i]) != n || strncmp(names[i], text, n) != 0)) i++;
-    if (i == WK_COUNTOF(names)) return no_idea(text, n);
+    while (i < COUNT && !is_name(wk_sched_idea_names[i], text, n)) i++;
+    if (i == COUNT) return no_idea(text, n);
     *out |= 1u << i;
     text += n;
     if (!*text) return NULL;

@@ -32,6 +32,8 @@ enum {
 /* A set from names with commas between them. WK_USAGE: one of them is none. */
 wk_status wk_sched_ideas_read(const char *text, unsigned *out) WK_MUST_CHECK;
 
+extern const char *const wk_sched_idea_names[];
+
 /* Adds what loads wait for, in the steps' needs, where EARLY_ISSUE or CROSS_LAYER is left out. A
  * tile is a run of loads with all steps up to the next load behind a command that computes. Without
  * early issue, loads of a tile wait until all that the tile before the last one computes has

@@ -47,7 +47,7 @@ cp "$root/scripts/install" tree/scripts/real_install
 cp "$root/scripts/build" tree/scripts/real_build
 for script in .ci/run scripts/{demo,test,real_install,real_build,compare_rtl,synthesise,timeline} \
   scripts/{fuzz,coverage,threads} bench/{setup,coverage,same_code,opencl} tools/{mutants,unused} \
-  tools/draw_folders bench/accel_{ablation,causes,speed,peak} \
+  tools/draw_folders bench/accel_{ablation,causes,choices,speed,peak} \
   $(cd tree && ls bench/*.py tests/make/*.py tools/*.py |
     grep -vE '/(cli|peers|runtime|caffe2_net).py$'); do
   helps $script

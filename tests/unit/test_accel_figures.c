@@ -317,7 +317,8 @@ static void compile(int seed, row out[WK_PREFETCH_COUNT], checksums *sum) {
   if (s) fail_msg("network %d: %s", seed, s->message);
   *sum = (checksums){.seed = seed};
   for (int mode = 0; mode < WK_PREFETCH_COUNT; mode++) {
-    const wk_sched_options o = options_of(seed, mode);
+    wk_sched_options o = options_of(seed, mode);
+    o.plans = wk_sched_plans_new();
     out[mode] = (row){.seed = seed, .mode = modes[mode]};
     for (size_t i = 0; i < parts->parts.n; i++) {
       const wk_part *p = &parts->parts.data[i];
@@ -328,6 +329,7 @@ static void compile(int seed, row out[WK_PREFETCH_COUNT], checksums *sum) {
     if (o.effort && !o.without && mode != WK_PREFETCH_SERIAL)
       check_groups(seed, &machine, &o, parts);
     if (mode == WK_PREFETCH_AUTO) sum_up_package(&sum->of[mode + 1], &machine, &o, parts);
+    wk_sched_plans_free(o.plans);
   }
   assert_true(out[WK_PREFETCH_DOUBLE].of[CYCLES] <= out[WK_PREFETCH_OFF].of[CYCLES]);
   assert_true(out[WK_PREFETCH_AUTO].of[CYCLES] <= out[WK_PREFETCH_OFF].of[CYCLES]);

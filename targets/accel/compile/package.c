@@ -5,6 +5,7 @@
 
 #include "compiler/package/program.h"
 #include "targets/accel/check/check.h"
+#include "targets/accel/compile/finalists.h"
 #include "targets/accel/compile/least.h"
 #include "targets/accel/compile/package.h"
 #include "targets/accel/compile/results.h"
@@ -12,6 +13,7 @@
 #include "targets/accel/isa/parts.h"
 #include "targets/accel/isa/unit_emit.h"
 #include "targets/accel/isa/unit_read.h"
+#include "targets/accel/model/model.h"
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
@@ -294,13 +296,76 @@ static void free_unit(unit *u) {
   wk_str_free(&u->machine_text);
 }
 
+static void begin_unit(unit *u, const wk_machine *m, wk_package *pkg, const char *spec,
+                       wk_arena *a) {
+  *u = (unit){.machine = m, .pkg = pkg, .arena = a};
+  u->unit = wk_package_add_unit(pkg, &(wk_package_unit){.target = "accel", .spec = spec,
+                                                        .machine_hash = wk_machine_hash(m)});
+  wk_machine_text(&u->machine_text, m);
+  add_text(u, "");
+}
+
+static wk_status compile_with(unit *u, const wk_sched_options *o, const wk_target_part *part,
+                              wk_package_part *made) {
+  *made = wk_package_part_of(part->program, part->name, u->unit, u->arena);
+  return wk_status_place(compile_part(u, part, o, made), part->name);
+}
+
+/* ---- its schedule ---------------------------------------------------------------------------- */
+
+/* A part in a unit of its own. */
+typedef struct {
+  const wk_machine *machine;
+  const wk_target_part *part;
+} alone;
+
+static wk_status run_part(const unit *u, const wk_package_part *p, uint64_t *cycles, wk_arena *a) {
+  wk_accel_section all[SECTIONS];
+  wk_accel_unit read;
+  wk_stream *s;
+  uint32_t *regions;
+  wk_timing_result r;
+  size_t n;
+  list_sections(u, all);
+  wk_accel_io *io = ports_of(p, &n, a);
+  WK_TRY(wk_accel_unit_read(all, SECTIONS, u->machine->name, &read));
+  const wk_accel_placement at = {.source = p->name, .borrows = true};
+  WK_TRY(wk_accel_part_stream(&read, 0, io, n, &at, &s, &regions));
+  uint32_t before_end;
+  wk_isa_command *commands = wk_stream_commands(s, &before_end);
+  wk_timing_run(&(wk_timing_job){.machine = u->machine, .dram = wk_dram_params_of(u->machine),
+                                 .commands = commands, .n = s->n,
+                                 .address = (uint32_t)s->address}, &r);
+  *cycles = r.counters[WK_COUNTER_cycles];
+  free(commands);
+  free(regions);
+  wk_stream_free(s);
+  return r.no_memory ? wk_error(WK_RESOURCE, "out of memory") : NULL;
+}
+
+static wk_status time_alone(void *ctx, const wk_sched_options *o, uint32_t most,
+                            uint64_t *cycles) {
+  const alone *x = ctx;
+  wk_arena *a = wk_arena_new();
+  wk_package *pkg = wk_package_new(&(wk_package_meta){.model = "", .flags = ""});
+  wk_package_part made;
+  unit u;
+  begin_unit(&u, x->machine, pkg, x->machine->name, a);
+  wk_status s = compile_with(&u, o, x->part, &made);
+  *cycles = UINT64_MAX;
+  if (!s && u.commands.n / WK_COMMAND_BYTES <= most) s = run_part(&u, &made, cycles, a);
+  free_unit(&u);
+  wk_package_free(pkg);
+  wk_arena_free(a);
+  return s;
+}
+
 static wk_status compile_parts(unit *u, const wk_sched_options *o, const wk_target_part *parts,
                                size_t n, wk_package_part *made) {
-  wk_machine_text(&u->machine_text, u->machine);
-  add_text(u, "");
   for (size_t i = 0; i < n; i++) {
-    made[i] = wk_package_part_of(parts[i].program, parts[i].name, u->unit, u->arena);
-    WK_TRY(wk_status_place(compile_part(u, &parts[i], o, &made[i]), parts[i].name));
+    wk_sched_options chosen;
+    WK_TRY(wk_accel_choose(o, time_alone, &(alone){u->machine, &parts[i]}, &chosen));
+    WK_TRY(compile_with(u, &chosen, &parts[i], &made[i]));
     made[i].code = i;
     made[i].arena_bytes = made[i].arena_bound = 0;
   }
@@ -311,10 +376,9 @@ wk_status wk_accel_compile(const wk_machine *m, const char *spec, const wk_sched
                            const wk_target_part *parts, size_t n, wk_package *pkg,
                            uint32_t *row, int64_t *predicted) {
   wk_arena *a = wk_arena_new();
-  unit u = {.machine = m, .pkg = pkg, .arena = a};
+  unit u;
   wk_package_part *made = wk_arena_alloc(a, n * sizeof *made);
-  u.unit = wk_package_add_unit(pkg, &(wk_package_unit){.target = "accel", .spec = spec,
-                                                       .machine_hash = wk_machine_hash(m)});
+  begin_unit(&u, m, pkg, spec, a);
   wk_status s = compile_parts(&u, o, parts, n, made);
   for (size_t i = 0; i < n && !s; i++) row[i] = wk_package_add_part(pkg, &made[i]);
   if (!s) add_sections(&u);
@@ -348,12 +412,9 @@ static wk_status choose_parts(int64_t part, const wk_target_part **parts, size_t
 static wk_status make_emission(const wk_machine *m, const wk_sched_options *o,
                                const wk_target_part *part, unit *u, wk_accel_emission *out,
                                wk_arena *a) {
-  *u = (unit){.machine = m, .pkg = wk_package_new(&(wk_package_meta){.model = "", .flags = ""}),
-              .arena = a};
   wk_package_part made;
   out->part = part;
-  u->unit = wk_package_add_unit(u->pkg, &(wk_package_unit){.target = "accel", .spec = m->name,
-                                                           .machine_hash = wk_machine_hash(m)});
+  begin_unit(u, m, wk_package_new(&(wk_package_meta){.model = "", .flags = ""}), m->name, a);
   WK_TRY(compile_parts(u, o, part, 1, &made));
   return prove(u, &made, 1, &out->stream, &out->regions, a);
 }

@@ -63,6 +63,16 @@ bool wk_stream_get(const wk_stream *s, uint32_t i, wk_isa_command *out) {
   return wk_isa_decode(wk_stream_bytes(s, i), out);
 }
 
+wk_isa_command *wk_stream_commands(const wk_stream *s, uint32_t *n) {
+  wk_isa_command *c = wk_xcalloc(s->n, sizeof *c);
+  *n = 0;
+  for (uint32_t i = 0; i < s->n; i++) {
+    (void)wk_stream_get(s, i, &c[i]);
+    if (*n == i && c[i].opcode != WK_CMD_END) ++*n;
+  }
+  return c;
+}
+
 wk_stream_place wk_stream_place_of(const wk_stream *s, uint32_t i) {
   wk_stream_place p = {""};
   uint32_t line = i < s->lines.n ? s->lines.data[i] : 0;

@@ -45,6 +45,8 @@ wk_status wk_stream_add_bytes(wk_stream *s, const uint8_t bytes[WK_COMMAND_BYTES
                               uint32_t line) WK_MUST_CHECK;
 const uint8_t *wk_stream_bytes(const wk_stream *s, uint32_t i);
 bool wk_stream_get(const wk_stream *s, uint32_t i, wk_isa_command *out); /* wk_isa_decode */
+/* All of them; *n: those before END. free() */
+wk_isa_command *wk_stream_commands(const wk_stream *s, uint32_t *n);
 /* "stream.s:17"; "" when the line is not known. */
 typedef struct { char s[512]; } wk_stream_place;
 wk_stream_place wk_stream_place_of(const wk_stream *s, uint32_t i);
