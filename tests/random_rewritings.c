@@ -111,7 +111,8 @@ static wk_value_id scores_of(net *n, wk_value_id q, wk_value_id k, wk_value_id v
   return rounded(n, two(n, WK_OP_MATMUL, p, v));
 }
 
-static const char *const head_forms[] = {"4-D", "3-D", "joined projection", "joined, 5-D", NULL};
+static const char *const head_forms[] = {"4-D", "3-D", "joined projection", "joined, 5-D",
+                                         "head by head", NULL};
 static void heads(net *n, int form) {
   enum { RANK_4, RANK_3, JOINED, JOINED_5, EACH };
   static const int64_t counts[] = {1, 2, 4};
@@ -149,9 +150,6 @@ static void heads(net *n, int form) {
   }
   output(n, rounded(n, linear(n, out, width)));
 }
-
-static const char *const apart_forms[] = {"4-D", "head by head", NULL};
-static void heads_apart(net *n, int form) { heads(n, form ? 4 : 0); }
 
 /* ---- fused and unfused ----------------------------------------------------------------------- */
 
@@ -360,8 +358,6 @@ static const struct {
     {{"layouts", layout_forms, 0.01, NULL}, layout},
     {{"lines", line_forms, 0.01, NULL}, line},
     {{"heads", head_forms, 0.01, NULL}, heads},
-    {{"heads apart", apart_forms, 0.20, "a stack of heads has one projection, heads apart one each,"
-                                        " which overlap more"}, heads_apart},
     {{"softmax", softmax_forms, 0.01, NULL}, softmax_forms_of},
     {{"layer norm", norm_forms, 0.01, NULL}, norm},
     {{"activations", activation_forms, 0.01, NULL}, activation},

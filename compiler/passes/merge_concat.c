@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of `merge-movement`: what concat joins and what split and slice cut is followed to its
- * source. A piece is a range of a value along every axis, in steps of 1. */
+ * source. */
 #include <string.h>
 
 #include "compiler/passes/movement.h"
 
-typedef struct {
-  wk_value_id x;
-  int64_t starts[WK_MAX_RANK], sizes[WK_MAX_RANK];
-} piece;
+typedef wk_piece piece;
 
 static piece whole(const wk_rewrite *r, wk_value_id v) {
   piece p = {.x = v};
@@ -17,8 +14,7 @@ static piece whole(const wk_rewrite *r, wk_value_id v) {
   return p;
 }
 
-/* v as a piece of what it is cut from: itself when it is cut from nothing. */
-static piece piece_of(const wk_rewrite *r, wk_value_id v) {
+piece wk_piece_of(const wk_rewrite *r, wk_value_id v) {
   piece p = whole(r, v);
   const wk_node *n = wk_def(r->g, v);
   if (!n || n->predicate != WK_NONE || !wk_is_movable(wk_type_of(r, v))) return p;
@@ -76,7 +72,7 @@ static bool join_pieces(wk_rewrite *r, const wk_node *n) {
   bool *joined = wk_arena_alloc(r->c->scratch, n->n_in);
   uint32_t kept = 0;
   for (uint32_t k = 0; k < n->n_in; k++) {
-    piece p = piece_of(r, n->in[k]);
+    piece p = wk_piece_of(r, n->in[k]);
     if (kept && follows(&pieces[kept - 1], &p, axis, rank)) {
       pieces[kept - 1].sizes[axis] += p.sizes[axis];
       joined[kept - 1] = true;
@@ -168,7 +164,7 @@ static bool slice_of_split(wk_rewrite *r, const wk_node *n) {
   const wk_attr_slice *a = n->attrs;
   const wk_node *p = wk_def(r->g, n->in[0]);
   if (!p || p->op != WK_OP_SPLIT || p->predicate != WK_NONE) return false;
-  piece from = piece_of(r, n->in[0]);
+  piece from = wk_piece_of(r, n->in[0]);
   int64_t starts[WK_MAX_RANK];
   for (int64_t i = 0; i < a->starts.n; i++) starts[i] = a->starts.v[i] + from.starts[i];
   return wk_rewrite_replace(r, n->out[0],

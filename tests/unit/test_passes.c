@@ -15,6 +15,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/passes/passes.h"
 #include "tests/random_graph.h"
+#include "tests/random_rewritings.h"
 
 static uint64_t first_seed = 1, n_seeds = 1500;
 
@@ -75,8 +76,7 @@ static bool check(step *s, const wk_module *m, uint64_t seed) {
 
 /* ---- random graphs --------------------------------------------------------------------------- */
 
-static int check_seed(uint64_t seed, const random_options *o, int64_t *changes) {
-  wk_module *m = random_graph(seed, o);
+static int check_graph(wk_module *m, uint64_t seed, int64_t *changes) {
   int bad = 0;
   for (size_t i = 0; i < wk_passes_count; i++) {
     const wk_pass *p = &wk_passes[i];
@@ -93,13 +93,26 @@ static int check_seed(uint64_t seed, const random_options *o, int64_t *changes) 
   return bad;
 }
 
+/* What random graphs have not: several heads, one by one. */
+static int check_heads(int64_t *changes) {
+  enum { GRAPHS = 5 };
+  size_t which = 0;
+  int bad = 0, form = 0;
+  while (strcmp(random_rewriting_at(which)->name, "heads") != 0) which++;
+  while (strcmp(random_rewriting_at(which)->forms[form], "head by head") != 0) form++;
+  for (uint64_t seed = 1; seed <= GRAPHS; seed++)
+    bad += check_graph(random_rewritten(which, form, seed), seed, changes);
+  return bad;
+}
+
 static void test_random_graphs(void **state) {
   (void)state;
   const random_options o = {.nodes = 14, .only = WK_OP_COUNT};
   int64_t *changes = wk_xcalloc(wk_passes_count, sizeof *changes);
   int bad = 0;
   for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++)
-    bad += check_seed(seed, &o, changes);
+    bad += check_graph(random_graph(seed, &o), seed, changes);
+  bad += check_heads(changes);
   for (size_t i = 0; i < wk_passes_count; i++) {
     print_message("%-24s %lld rewrites\n", wk_passes[i].name, (long long)changes[i]);
     if (n_seeds >= 100) assert_true(changes[i] > 0);

@@ -162,7 +162,8 @@ static int64_t macs_of(const wk_module *m) {
 }
 
 wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, wk_adaptation *out) {
-  const wk_pass steps[] = {{.name = "adapt", .run = move_all, .data = wk_accel_machine_of(t)},
+  const wk_pass steps[] = {*wk_pass_find("stack-branches"), /* before weights take pieces apart */
+                           {.name = "adapt", .run = move_all, .data = wk_accel_machine_of(t)},
                            {.name = "adapt", .run = convolve_all},
                            {.name = "adapt", .run = deepen_all},
                            {.name = "adapt", .run = share_all},
