@@ -13,7 +13,8 @@
 
 #include "compiler/passes/movement.h"
 
-enum { MOST_BRANCHES = 256, MOST_NODES = 64 };
+/* Of what is stacked, which is alive at once: branches, operators of one, bytes of a result. */
+enum { MOST_BRANCHES = 256, MOST_NODES = 64, MOST_BYTES = 64 << 20 };
 
 typedef struct {
   wk_rewrite *r;
@@ -22,7 +23,7 @@ typedef struct {
   bool has_product;
 } branches;
 
-/* The same value of all branches; leaf: WK_NONE. */
+/* What the branches have at one place: a value of each. */
 typedef const wk_value_id *values;
 
 /* ---- what is alike --------------------------------------------------------------------------- */
@@ -41,35 +42,50 @@ static bool is_shared(const branches *b, values v) {
   return true;
 }
 
-/* All are pieces of one tensor, of a size, one behind the other along *axis. */
+/* The axis along which b continues a after `times` pieces of its size; -1: it does not. */
+static int axis_between(const wk_piece *a, const wk_piece *b, int64_t times, int rank) {
+  int axis = -1;
+  if (a->x != b->x || memcmp(a->sizes, b->sizes, (size_t)rank * sizeof *a->sizes)) return -1;
+  for (int i = 0; i < rank; i++) {
+    int64_t by = b->starts[i] - a->starts[i];
+    if (!by) continue;
+    if (axis >= 0 || by != times * a->sizes[i]) return -1;
+    axis = i;
+  }
+  return axis;
+}
+
+/* All are pieces of one tensor, of one size, one behind the other along *axis. */
 static bool are_pieces(const branches *b, values v, int *axis) {
   const wk_piece first = wk_piece_of(b->r, v[0]);
   const int rank = wk_type_of(b->r, v[0])->rank;
-  *axis = -1;
   for (uint32_t i = 1; i < b->n; i++) {
     const wk_piece p = wk_piece_of(b->r, v[i]);
-    if (p.x != first.x || memcmp(p.sizes, first.sizes, (size_t)rank * sizeof *p.sizes))
-      return false;
-    for (int a = 0; a < rank; a++) {
-      int64_t by = p.starts[a] - first.starts[a];
-      if (!by) continue;
-      if (by != (int64_t)i * p.sizes[a] || (*axis >= 0 && *axis != a)) return false;
-      *axis = a;
-    }
+    int along = axis_between(&first, &p, i, rank);
+    if (along < 0 || (i > 1 && along != *axis)) return false;
+    *axis = along;
   }
-  return *axis >= 0;
-}
-
-static bool is_elementwise(const wk_node *n) {
-  if (n->op != WK_OP_MAP) return wk_op_get(n->op)->cls == WK_CLASS_ELEMENTWISE;
-  const wk_expr *e = WK_ATTR(n, map)->body;
-  for (uint32_t i = 0; i < e->n; i++)
-    if (e->nodes[i].op == WK_EX_INDEX) return false;
   return true;
 }
 
+static bool has_index(const wk_expr *e) {
+  for (uint32_t i = 0; e && i < e->n; i++)
+    if (e->nodes[i].op == WK_EX_INDEX) return true;
+  return false;
+}
+
+static bool is_elementwise(const wk_node *n) {
+  if (n->op == WK_OP_MAP) return !has_index(WK_ATTR(n, map)->body);
+  return wk_op_get(n->op)->cls == WK_CLASS_ELEMENTWISE;
+}
+
+/* Their other operands broadcast to the first, which has to have the branches, too. */
+static bool follows_first(const wk_node *n) {
+  return n->op == WK_OP_QUANTIZE || n->op == WK_OP_DEQUANTIZE || n->op == WK_OP_FAKE_QUANTIZE;
+}
+
 static bool is_product(const wk_node *n) {
-  if (n->op == WK_OP_INTEGER_MATMUL) return true;
+  if (n->op == WK_OP_INTEGER_MATMUL) return !has_index(WK_ATTR(n, integer_matmul)->epilogue);
   return n->op == WK_OP_MATMUL && n->n_in == 2 && !WK_ATTR(n, matmul)->epilogue;
 }
 
@@ -82,10 +98,12 @@ static int64_t *axis_of(wk_op op, void *attrs) {
   }
 }
 
-static bool can_stack(const wk_rewrite *r, const wk_node *n) {
+static bool can_stack(const branches *b, const wk_node *n) {
+  const wk_rewrite *r = b->r;
   if (n->dead || n->n_out != 1 || n->predicate != WK_NONE) return false;
   const wk_type *t = wk_type_of(r, n->out[0]);
-  if (t->rank == WK_MAX_RANK || !wk_is_movable(t)) return false;
+  if (t->rank == WK_MAX_RANK || !wk_is_movable(t) || wk_type_bytes(t) > MOST_BYTES / b->n)
+    return false;
   if (is_product(n))
     return wk_type_of(r, n->in[0])->rank > 1 && wk_type_of(r, n->in[1])->rank > 1;
   return is_elementwise(n) || n->op == WK_OP_RESHAPE || n->op == WK_OP_TRANSPOSE ||
@@ -94,7 +112,7 @@ static bool can_stack(const wk_rewrite *r, const wk_node *n) {
 
 static bool is_alike(const branches *b, const wk_node *n, wk_value_id v) {
   const wk_node *m = wk_def(b->r->g, v);
-  return m && m->op == n->op && m->n_in == n->n_in && wk_once(b->r, v) && can_stack(b->r, m) &&
+  return m && m->op == n->op && m->n_in == n->n_in && wk_once(b->r, v) && can_stack(b, m) &&
          wk_type_equal(wk_type_of(b->r, v), wk_type_of(b->r, n->out[0])) &&
          wk_attrs_equal(n->op, n->attrs, m->attrs);
 }
@@ -105,9 +123,11 @@ static wk_value_id *operands_of(const branches *b, values v, uint32_t k) {
   return in;
 }
 
-/* What the branches have at one place can be stacked. */
+/* What the branches have at one place, which is not shared, can be stacked. Counts the operators,
+ * and finds products that it pays for. */
 static bool match(branches *b, values v) {
-  int axis, differing = 0;
+  int axis;
+  uint32_t differing = 0;
   if (v[0] == WK_NONE) return false;
   if (are_pieces(b, v, &axis)) return wk_type_of(b->r, v[0])->rank < WK_MAX_RANK;
   const wk_node *n = wk_def(b->r->g, v[0]);
@@ -116,12 +136,12 @@ static bool match(branches *b, values v) {
     if (!is_alike(b, n, v[i])) return false;
   for (uint32_t k = 0; k < n->n_in; k++) {
     values in = operands_of(b, v, k);
-    if (is_shared(b, in)) continue;
+    if (is_shared(b, in) && !(k == 0 && follows_first(n))) continue;
     if (!match(b, in)) return false;
     differing++;
   }
   b->has_product = b->has_product || (is_product(n) && differing == 2);
-  return differing;
+  return differing > 0;
 }
 
 /* ---- all in one ------------------------------------------------------------------------------ */

@@ -146,10 +146,12 @@ static void print_single(const wk_sched_explain *x, wk_str *out) {
 }
 
 static void print_instead(const wk_sched_explain *x, wk_str *out) {
-  if (x->instead.options[0])
-    wk_str_printf(out, "taken is what was found with %s: the part ran in %lld cycles of the timing "
-                       "model, and as it was asked for in %lld\n", x->instead.options,
-                  (long long)x->instead.cycles, (long long)x->instead.asked);
+  if (!x->instead.options[0]) return;
+  wk_str_printf(out, "taken is what was found with %s: the part ran in %lld cycles of the timing "
+                     "model, and as it was asked for ", x->instead.options,
+                (long long)x->instead.cycles);
+  if (x->instead.asked < 0) wk_str_add(out, "does not fit\n");
+  else wk_str_printf(out, "in %lld\n", (long long)x->instead.asked);
 }
 
 static void print(const explaining *e) {

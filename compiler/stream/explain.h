@@ -26,7 +26,7 @@ typedef struct {
   struct {
     char options[64];      /* that the plan was found with, where they are others than those asked
                               for; else "" */
-    int64_t cycles, asked; /* that both were found to take on the machine */
+    int64_t cycles, asked; /* that both take on the timing model; asked < 0: those do not fit */
   } instead;               /* of one part */
 } wk_sched_explain;
 

@@ -59,16 +59,18 @@ predicts farther resnet18.onnx 1 100 --quantize-random 1 --dram latency=20000
 # What a higher effort finds is not worse, and the same every time.
 for effort in 1 2 3; do
   "$wick" compile ds_cnn.onnx --target accel --quantize-random 1 --effort $effort -q \
-    -o "ds_cnn$effort.wick" --report "$effort.report"
-  sed -n 's/^ *"predicted_cycles": \([0-9]*\),$/\1/p' "$effort.report" >"$effort.predicted"
+    -o "ds_cnn$effort.wick"
+  "$wick" sim "ds_cnn$effort.wick" --model timing --json "$effort.json"
+  sed -n 's/^ *"cycles": \([0-9]*\),$/\1/p' "$effort.json" | head -1 >"$effort.cycles"
 done
 for effort in 2 3; do
   gives "effort $effort" '^yes$' awk 'NR == 1 { most = $1 }
-    END { print ($1 <= most ? "yes" : $1) }' 1.predicted "$effort.predicted"
+    END { print (NR == 2 && $1 <= most ? "yes" : $1) }' 1.cycles "$effort.cycles"
 done
 "$wick" compile ds_cnn.onnx --target accel --quantize-random 1 --effort 3 -q -o again.wick
 check 'the same bytes' cmp ds_cnn3.wick again.wick
-predicts small "$tests/nets/int8/residual_qdq_s8/model.onnx" 3 10
+# Of a small part the timing model has the last word; with an idea left out the schedule model has.
+predicts small "$tests/nets/int8/residual_qdq_s8/model.onnx" 3 10 --without local-search
 is_exact ds_cnn
 is_exact mobilenet_v2
 

@@ -36,9 +36,10 @@ static const finals_case cases[] = {
     {"of which something is left out", AUTO, 3, 0, {AUTO, 2, WK_SCHED_STAGGER, 99}, 27,
      {AUTO, 2, WK_SCHED_STAGGER}},
     {"too many commands", AUTO, 1, 0, {AUTO, 1, 0, LARGE}, 1, {AUTO, 1, 0}},
-    {"serial is as auto is", SERIAL, 1, 0, {AUTO, 1, WK_SCHED_FUSION, 99}, 9,
+    {"another fits", AUTO, 1, 0, {AUTO, 1, 0, MISFIT}, 9, {AUTO, 1, WK_SCHED_EARLY_ISSUE}},
+    {"serial is as auto is", SERIAL, 1, 0, {AUTO, 1, WK_SCHED_FUSION, 99}, 8,
      {SERIAL, 1, WK_SCHED_FUSION}},
-    {"and stays serial", SERIAL, 1, 0, {DOUBLE, 1, 0, 99}, 9, {SERIAL, 1, 0}},
+    {"but for other modes", SERIAL, 1, 0, {DOUBLE, 1, 0, 99}, 8, {SERIAL, 1, 0}},
     {"a plainer mode was asked for", DOUBLE, 1, 0, {AUTO, 1, 0, 99}, 0, {DOUBLE, 1, 0}},
     {"the plainest", OFF, 1, 0, {AUTO, 1, 0, 99}, 0, {OFF, 1, 0}},
     {"something is left out", AUTO, 1, WK_SCHED_STACKS, {AUTO, 1, 0, 99}, 0,
@@ -98,22 +99,44 @@ static void a_higher_effort_compares_larger_parts(void **state) {
   assert_true(most_of(1) < most_of(2) && most_of(2) < most_of(3));
 }
 
-static void what_does_not_fit_is_said(void **state) {
-  static const finals_case none = {"", AUTO, 1, 0, {AUTO, 1, 0, MISFIT}, 0, {0}};
-  timing t = {.of = &none};
-  wk_sched_options got;
+/* code: of every finalist but the first, or of all. */
+typedef struct {
+  wk_code first, rest;
+  int asked;
+} failing;
+
+static wk_status fail_it(void *ctx, const wk_sched_options *o, uint32_t most, uint64_t *cycles) {
+  failing *f = ctx;
+  wk_code code = f->asked++ ? f->rest : f->first;
+  (void)o, (void)most;
+  *cycles = 100;
+  return code ? wk_error(code, "failure %d", f->asked) : NULL;
+}
+
+static void what_fails_is_said(void **state) {
+  static const struct { wk_code first, rest; const char *message; int asked; } fails[] = {
+      {WK_RESOURCE, WK_RESOURCE, "failure 1", 9}, /* nothing fits */
+      {WK_INPUT, WK_RESOURCE, "failure 1", 9},
+      {WK_INTERNAL, WK_OK, "failure 1", 1},
+      {WK_OK, WK_INTERNAL, "failure 2", 2},
+      {WK_RESOURCE, WK_INTERNAL, "failure 2", 2},
+  };
   (void)state;
-  wk_status s = wk_accel_choose(&(wk_sched_options){.prefetch = WK_PREFETCH_AUTO, .effort = 1},
-                                time_it, &t, &got);
-  assert_non_null(s);
-  assert_string_equal(s->message, "no room");
-  assert_int_equal(t.asked, 1);
-  wk_status_free(s);
+  for (size_t i = 0; i < WK_COUNTOF(fails); i++) {
+    failing f = {fails[i].first, fails[i].rest, 0};
+    wk_sched_options got;
+    wk_status s = wk_accel_choose(
+        &(wk_sched_options){.prefetch = WK_PREFETCH_AUTO, .effort = 1}, fail_it, &f, &got);
+    assert_non_null(s);
+    assert_string_equal(s->message, fails[i].message);
+    assert_int_equal(f.asked, fails[i].asked);
+    wk_status_free(s);
+  }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(the_fastest_is_taken),
                                      cmocka_unit_test(a_higher_effort_compares_larger_parts),
-                                     cmocka_unit_test(what_does_not_fit_is_said)};
+                                     cmocka_unit_test(what_fails_is_said)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,7 @@ static int check_graph(wk_module *m, uint64_t seed, int64_t *changes) {
   return bad;
 }
 
-/* What random graphs have not: several heads, one by one. */
+/* What random graphs have not: several heads, one by one, of seeds of tests/random_rewritings. */
 static int check_heads(int64_t *changes) {
   enum { GRAPHS = 5 };
   size_t which = 0;

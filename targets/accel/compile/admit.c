@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Can a whole part be compiled? Everything but the stream is made of it, and the plan is kept. */
+ * Can a whole part be compiled? Everything but the stream is made of it, and the plan is kept. And
+ * what can be told of the stream from the plan. */
 #include "targets/accel/compile/compile.h"
 
 typedef struct {
@@ -45,16 +46,25 @@ static bool is_schedule_fine(const wk_accel_net *net, const scheduling *x, wk_ac
   return false;
 }
 
+/* Steps of the plan; the plan and they are to be freed in any case. */
+static wk_status plan_steps(const wk_accel_net *net, const wk_sched_options *o, wk_sched_net *sched,
+                            wk_sched_plan *plan, wk_sched_steps *steps) {
+  *plan = (wk_sched_plan){0};
+  *steps = (wk_sched_steps){0};
+  wk_accel_sched_net(net, net->arena, sched);
+  wk_sched_use *uses = wk_sched_uses(sched, net->arena);
+  WK_TRY(wk_sched_find_plan(sched, uses, o, plan));
+  wk_sched_build(sched, plan, uses, 0, plan->groups.n, steps);
+  return NULL;
+}
+
 static bool can_plan(const wk_accel_net *net, const wk_sched_options *o, wk_accel_refused *why) {
-  wk_sched_plan plan = {0};
-  wk_sched_steps steps = {0};
+  wk_sched_plan plan;
+  wk_sched_steps steps;
   wk_sched_net sched;
-  wk_accel_sched_net(net, net->arena, &sched);
-  wk_sched_use *uses = wk_sched_uses(&sched, net->arena);
-  wk_status s = wk_sched_find_plan(&sched, uses, o, &plan);
+  wk_status s = plan_steps(net, o, &sched, &plan, &steps);
   bool fine = !s;
   if (fine) {
-    wk_sched_build(&sched, &plan, uses, 0, plan.groups.n, &steps);
     wk_sched_prefetch mode = wk_sched_mode_of(&plan, o->prefetch);
     wk_sched_depend(&sched, mode, o->without, &steps);
     fine = is_schedule_fine(net, &(scheduling){&sched, &steps, mode}, why);
@@ -84,4 +94,22 @@ bool wk_accel_admits(const wk_machine *m, const wk_sched_options *o, const wk_gr
   wk_accel_net_free(&net);
   wk_arena_free(own);
   return fine;
+}
+
+int64_t wk_accel_count_commands(const wk_machine *m, const wk_sched_options *o, const wk_graph *g) {
+  wk_accel_net net;
+  wk_arena *own = wk_arena_new();
+  wk_accel_refused why = {0};
+  wk_sched_plan plan = {0};
+  wk_sched_steps steps = {0};
+  wk_sched_net sched;
+  wk_accel_net_init(&net, m, own);
+  if (wk_accel_net_make(g, &net, &why))
+    wk_status_free(plan_steps(&net, o, &sched, &plan, &steps));
+  int64_t n = (int64_t)steps.list.n;
+  wk_sched_steps_free(&steps);
+  wk_sched_plan_free(&plan);
+  wk_accel_net_free(&net);
+  wk_arena_free(own);
+  return n;
 }

@@ -11,5 +11,7 @@ extern const wk_target wk_target_accel;
 /* wk_target.admits */
 bool wk_accel_admits(const wk_machine *m, const wk_sched_options *o, const wk_graph *g, wk_arena *a,
                      wk_node_id *node, const char **reason);
+/* Before END; 0: the graph cannot be compiled. */
+int64_t wk_accel_count_commands(const wk_machine *m, const wk_sched_options *o, const wk_graph *g);
 
 #endif

@@ -319,41 +319,34 @@ typedef struct {
   const wk_target_part *part;
 } alone;
 
-static wk_status run_part(const unit *u, const wk_package_part *p, uint64_t *cycles, wk_arena *a) {
-  wk_accel_section all[SECTIONS];
-  wk_accel_unit read;
-  wk_stream *s;
-  uint32_t *regions;
-  wk_timing_result r;
-  size_t n;
-  list_sections(u, all);
-  wk_accel_io *io = ports_of(p, &n, a);
-  WK_TRY(wk_accel_unit_read(all, SECTIONS, u->machine->name, &read));
-  const wk_accel_placement at = {.source = p->name, .borrows = true};
-  WK_TRY(wk_accel_part_stream(&read, 0, io, n, &at, &s, &regions));
+static uint64_t run_stream(const wk_stream *s, const wk_machine *m) {
   uint32_t before_end;
+  wk_timing_result r;
   wk_isa_command *commands = wk_stream_commands(s, &before_end);
-  wk_timing_run(&(wk_timing_job){.machine = u->machine, .dram = wk_dram_params_of(u->machine),
-                                 .commands = commands, .n = s->n,
-                                 .address = (uint32_t)s->address}, &r);
-  *cycles = r.counters[WK_COUNTER_cycles];
+  wk_timing_run(&(wk_timing_job){.machine = m, .dram = wk_dram_params_of(m), .commands = commands,
+                                 .n = s->n, .address = (uint32_t)s->address}, &r);
   free(commands);
-  free(regions);
-  wk_stream_free(s);
-  return r.no_memory ? wk_error(WK_RESOURCE, "out of memory") : NULL;
+  if (r.no_memory) wk_xcheck(wk_error(WK_RESOURCE, "out of memory"));
+  return r.counters[WK_COUNTER_cycles];
 }
 
 static wk_status time_alone(void *ctx, const wk_sched_options *o, uint32_t most,
                             uint64_t *cycles) {
   const alone *x = ctx;
+  *cycles = UINT64_MAX;
+  if (wk_accel_count_commands(x->machine, o, x->part->graph) > most) return NULL;
   wk_arena *a = wk_arena_new();
   wk_package *pkg = wk_package_new(&(wk_package_meta){.model = "", .flags = ""});
   wk_package_part made;
+  wk_stream *stream = NULL;
+  uint32_t *regions = NULL;
   unit u;
   begin_unit(&u, x->machine, pkg, x->machine->name, a);
   wk_status s = compile_with(&u, o, x->part, &made);
-  *cycles = UINT64_MAX;
-  if (!s && u.commands.n / WK_COMMAND_BYTES <= most) s = run_part(&u, &made, cycles, a);
+  if (!s) s = prove(&u, &made, 1, &stream, &regions, a);
+  if (!s) *cycles = run_stream(stream, x->machine);
+  wk_stream_free(stream);
+  free(regions);
   free_unit(&u);
   wk_package_free(pkg);
   wk_arena_free(a);
