@@ -8,6 +8,13 @@
 
 #include "compiler/eval/eval.h"
 
+/* Of n graphs, how many a run draws: all, a third under sanitizers, which are many times slower. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define RANDOM_COUNT(n) (((n) + 2) / 3)
+#else
+#define RANDOM_COUNT(n) (n)
+#endif
+
 typedef struct {
   int nodes;         /* draws; about this many nodes */
   bool floats_only;  /* no integer tensors but indices */

@@ -24,7 +24,7 @@
 #include "tests/random_machine.h"
 #include "tests/unit/accel_run.h"
 
-static uint64_t first_seed = 1, n_seeds = 120;
+static uint64_t first_seed = 1, n_seeds = RANDOM_COUNT(120);
 static char folder[] = "/tmp/wick-random-accel-XXXXXX", machine_file[64], package_file[64];
 
 /* What was compiled and run, of all graphs of a test. */
@@ -244,7 +244,7 @@ static void wide_images(void **state) {
   int bad = 0;
   (void)state;
   memset(&tally, 0, sizeof tally);
-  for (uint64_t seed = 0; seed < 60; seed++) {
+  for (uint64_t seed = 0; seed < RANDOM_COUNT(60); seed++) {
     wk_module *m = wide(seed);
     attempt a = {.target = {.target = machines[seed % 2],
                             .settings = WK_SETTINGS({"prefetch", modes[seed / 2 % 5]},
@@ -281,7 +281,7 @@ static void patches_as_channels(void **state) {
   int bad = 0;
   (void)state;
   memset(&tally, 0, sizeof tally);
-  for (uint64_t seed = 0; seed < 40; seed++) {
+  for (uint64_t seed = 0; seed < RANDOM_COUNT(40); seed++) {
     wk_module *m = patches(seed);
     attempt a = {.target = {.target = seed % 2 ? "accel:base" : "accel:tiny",
                             .settings = WK_SETTINGS({"effort", "1"})}};
@@ -414,13 +414,13 @@ static wk_module *projected(uint64_t seed) {
   return m;
 }
 
-/* 60 networks on three machines in turn: with `effort` every `often` times, else with `usual`. */
+/* Networks on three machines in turn: with `effort` every `often` times, else with `usual`. */
 static void check_drawn(wk_module *(*network)(uint64_t seed), uint64_t often, const char *effort,
                         const char *usual) {
   static const char *const machines[] = {"accel:base", "accel:tiny", "accel:wide"};
   int bad = 0;
   memset(&tally, 0, sizeof tally);
-  for (uint64_t seed = 0; seed < 60; seed++) {
+  for (uint64_t seed = 0; seed < RANDOM_COUNT(60); seed++) {
     wk_module *m = network(seed);
     const char *chosen = seed % often ? usual : effort;
     attempt a = {.target = {.target = machines[seed % 3],
@@ -441,7 +441,7 @@ static void projected_attention(void **state) {
 static void masked_attention(void **state) {
   (void)state;
   check_drawn(attention, 5, "2", "0");
-  assert_int_equal(tally.parts, 60);
+  assert_int_equal(tally.parts, RANDOM_COUNT(60));
   assert_int_equal(tally.accel_macs, tally.macs);
 }
 
@@ -489,7 +489,7 @@ static void modes_and_efforts(void **state) {
   static const char *const machines[] = {"accel:tiny", "accel:base", "accel:wide"};
   int bad = 0;
   (void)state;
-  for (uint64_t seed = 5000; seed < 5006; seed++)
+  for (uint64_t seed = 5000; seed < 5000 + RANDOM_COUNT(6); seed++)
     for (int i = 0; i < 16; i++) {
       wk_module *m = draw(seed);
       attempt a = {.target = {.target = machines[seed % 3],
@@ -512,7 +512,7 @@ static void ideas_left_out(void **state) {
   static const char *const machines[] = {"accel:tiny", "accel:base", "accel:wide"};
   int bad = 0;
   (void)state;
-  for (uint64_t seed = 5100; seed < 5106; seed++)
+  for (uint64_t seed = 5100; seed < 5100 + RANDOM_COUNT(6); seed++)
     for (size_t i = 0; i < sizeof ideas / sizeof *ideas; i++) {
       wk_module *m = draw(seed);
       attempt a = {.target = {.target = machines[seed % 3],

@@ -16,11 +16,7 @@
 #include "targets/cpu/simd.h"
 #include "tests/random_graph.h"
 
-#if defined __SANITIZE_ADDRESS__
-static uint64_t first_seed = 1, n_seeds = 120;
-#else
-static uint64_t first_seed = 1, n_seeds = 240;
-#endif
+static uint64_t first_seed = 1, n_seeds = RANDOM_COUNT(240);
 
 typedef struct {
   const char *cpu; /* NULL: the host */

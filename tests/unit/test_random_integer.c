@@ -20,7 +20,7 @@
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
 
-static uint64_t first_seed = 1, n_seeds = 240;
+static uint64_t first_seed = 1, n_seeds = RANDOM_COUNT(240);
 
 static void must(wk_status s) {
   if (s) fail_msg("%s: %s", s->place ? s->place : "", s->message);

@@ -27,7 +27,7 @@
 
 enum { BATCH = 20 };
 
-static uint64_t first_seed = 1, n_seeds = 100;
+static uint64_t first_seed = 1, n_seeds = RANDOM_COUNT(100);
 static char folder[] = "/tmp/wick-random-opencl-XXXXXX";
 static bool has_device;
 static wick_opencl_info here;
