@@ -293,6 +293,50 @@ static void patches_as_channels(void **state) {
   assert_int_equal(tally.accel_macs, tally.macs);
 }
 
+/* Blocks of pixels as channels, or back, of images and of lines, and then a window at times. */
+static wk_module *blocks(uint64_t seed) {
+  wk_rng random = {seed};
+  wk_str b = {0};
+  wk_module *m;
+  const int n = (int)wk_rng_range(&random, 1, 2), c = (int)wk_rng_range(&random, 1, 18);
+  const int is_line = !wk_rng_range(&random, 0, 2), back = (int)wk_rng_range(&random, 0, 1);
+  const int rows = is_line ? 1 : (int)wk_rng_range(&random, 1, 3);
+  const int columns = (int)wk_rng_range(&random, 1, 3);
+  const int by_columns = (int)wk_rng_range(&random, 0, 1);
+  const int h = is_line ? 1 : (int)wk_rng_range(&random, 1, 5);
+  const int w = (int)wk_rng_range(&random, 1, 9), deep = rows * columns * c;
+  char wide[60], narrow[60];
+  snprintf(wide, sizeof wide, "%d,%d,%d,%d", n, c, h * rows, w * columns);
+  snprintf(narrow, sizeof narrow, "%d,%d,%d,%d", n, deep, h, w);
+  wk_str_printf(&b, "module \"blocks\" {\ngraph @main(%%x: i8[%s]) {\n", back ? wide : narrow);
+  wk_str_printf(&b, "  %%y = depth_to_space(%%x) {rows=%d, columns=%d, by_columns=%d, back=%d} : "
+                "i8[%s]\n", rows, columns, by_columns, back, back ? narrow : wide);
+  if (seed % 2)
+    wk_str_printf(&b, "  %%z = max_pool(%%y) {kernel=[1,2], strides=[1,1], pads=[0,1,0,0], "
+                  "dilations=[1,1]} : i8[%s]\n", back ? narrow : wide);
+  wk_str_printf(&b, "  output %%%c\n}\n}\n", seed % 2 ? 'z' : 'y');
+  wk_status s = wk_module_parse(b.s, "blocks", &m);
+  if (s) fail_msg("%s: %s: %s", s->place, s->message, b.s);
+  wk_str_free(&b);
+  return m;
+}
+
+static void blocks_of_pixels(void **state) {
+  int bad = 0;
+  (void)state;
+  memset(&tally, 0, sizeof tally);
+  for (uint64_t seed = 0; seed < RANDOM_COUNT(150); seed++) {
+    wk_module *m = blocks(seed);
+    attempt a = {.target = {.target = seed % 4 ? "accel:base" : "accel:tiny",
+                            .settings = WK_SETTINGS({"effort", "0"})}};
+    bad += !check_graph(seed, m, &a);
+    wk_str_free(&a.text);
+    wk_module_free(m);
+  }
+  assert_int_equal(bad, 0);
+  assert_true(tally.accel_nodes * 3 > tally.nodes);
+}
+
 /* ---- attention with masks -------------------------------------------------------------------- */
 
 /* softmax(q k^T, where the mask is) v of h heads; masks of bools as models have them, by keys, by
@@ -577,6 +621,7 @@ int main(int argc, char **argv) {
                                      cmocka_unit_test(seeds_that_failed),
                                      cmocka_unit_test(wide_images),
                                      cmocka_unit_test(patches_as_channels),
+                                     cmocka_unit_test(blocks_of_pixels),
                                      cmocka_unit_test(masked_attention),
                                      cmocka_unit_test(projected_attention),
                                      cmocka_unit_test(modes_and_efforts),

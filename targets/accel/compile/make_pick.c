@@ -51,7 +51,7 @@ static bool add_picks(wk_accel_making *k, wk_accel_op *op) {
   return true;
 }
 
-/* Result and operand, as images of one kind. */
+/* Result and operand, as images of one kind: a line that an image becomes is one of one row. */
 static bool views_of(wk_accel_making *k, wk_accel_op *op, wk_accel_operand *x,
                      wk_accel_operand *y) {
   const wk_accel_operand *const all[] = {y, x};
@@ -59,8 +59,9 @@ static bool views_of(wk_accel_making *k, wk_accel_op *op, wk_accel_operand *x,
   if (!wk_accel_operand_of(k, k->node->in[0], x)) return false;
   if (x->lane != y->lane)
     return wk_accel_refuse(k, "operand and result lie in blocks along different axes");
-  wk_accel_view_of *view =
-      wk_accel_view_for(all, 2, wk_accel_lies_as_line(k->g, k->node->out[0]));
+  bool are_lines = wk_accel_lies_as_line(k->g, k->node->out[0]) &&
+                   (x->rank < 4 || x->dims[2] == 1);
+  wk_accel_view_of *view = wk_accel_view_for(all, 2, are_lines);
   return view(k, y, &op->out) && view(k, x, &op->a);
 }
 
@@ -199,22 +200,26 @@ bool wk_accel_make_depth_to_space(wk_accel_making *k) {
   if (a->rows * a->columns > MOST_PICKS)
     return wk_accel_refuse(k, "blocks of %lld pixels", (long long)(a->rows * a->columns));
   const wk_accel_view *wide = a->back ? &op.a : &op.out, *deep = a->back ? &op.out : &op.a;
+  const bool is_turned = wide->h != a->rows * deep->h; /* of a line the columns are rows */
+  const int64_t step_y = is_turned ? a->columns : a->rows;
+  const int64_t step_x = is_turned ? a->rows : a->columns;
   op.n_picks = (size_t)(a->rows * a->columns);
   wk_accel_pick *picks = wk_arena_alloc(k->net->arena, op.n_picks * sizeof *picks);
   for (int64_t i = 0; i < (int64_t)op.n_picks; i++) {
     int64_t row = a->by_columns ? i % a->rows : i / a->columns, c = i * wide->c;
     int64_t column = a->by_columns ? i / a->rows : i % a->columns;
+    const int64_t at_y = is_turned ? column : row, at_x = is_turned ? row : column;
     picks[i] = (wk_accel_pick){.ny = deep->h, .nx = deep->w, .sy = 1, .sx = 1, .step_y = 1,
                                .step_x = 1, .nc = wide->c, .fn = WK_CHOICE_MAP_move};
     if (a->back) {
       picks[i].c = c;
-      picks[i].step_y = a->rows, picks[i].step_x = a->columns;
-      picks[i].from_y[0] = picks[i].from_y[1] = row;
-      picks[i].from_x[0] = picks[i].from_x[1] = column;
+      picks[i].step_y = step_y, picks[i].step_x = step_x;
+      picks[i].from_y[0] = picks[i].from_y[1] = at_y;
+      picks[i].from_x[0] = picks[i].from_x[1] = at_x;
     } else {
       picks[i].from_c = c;
-      picks[i].y = row, picks[i].x = column;
-      picks[i].sy = a->rows, picks[i].sx = a->columns;
+      picks[i].y = at_y, picks[i].x = at_x;
+      picks[i].sy = step_y, picks[i].sx = step_x;
     }
   }
   op.picks = picks;
