@@ -25,6 +25,7 @@ typedef struct {
   WK_VEC(wk_accel_part) parts;
   WK_VEC(wk_accel_layer) layers;
   WK_VEC(wk_accel_least) least;
+  WK_VEC(wk_accel_cuts) cuts; /* none known */
   WK_VEC(uint32_t) results;
   WK_VEC(wk_accel_window) places;
   WK_VEC(wk_accel_value) values;
@@ -40,6 +41,7 @@ static inline void accel_unit_free(accel_unit_data *u) {
   wk_vec_free(&u->parts);
   wk_vec_free(&u->layers);
   wk_vec_free(&u->least);
+  wk_vec_free(&u->cuts);
   wk_vec_free(&u->results);
   wk_vec_free(&u->places);
   wk_vec_free(&u->values);
@@ -108,6 +110,8 @@ static inline void accel_count_work(accel_unit_data *u, wk_accel_layer *l, const
   l->compulsory = l->loaded + l->stored;
   const wk_accel_least of = {.ex = l->ex, .drain = l->drain, .in = l->loaded, .out = l->stored};
   wk_vec_push(&u->least, of);
+  const wk_accel_cuts none = {.before = WK_ACCEL_NO_CUT};
+  wk_vec_push(&u->cuts, none);
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -155,7 +159,7 @@ static inline void accel_fill_tensor(wk_package_tensor *t, int64_t *dims, const 
 }
 
 /* As they are in a package; CONST, which a package makes itself, first. */
-enum { ACCEL_SECTIONS = 11 };
+enum { ACCEL_SECTIONS = 12 };
 static inline void accel_list_sections(const accel_unit_data *u,
                                        wk_accel_section out[ACCEL_SECTIONS]) {
   const wk_accel_section all[ACCEL_SECTIONS] = {
@@ -169,7 +173,8 @@ static inline void accel_list_sections(const accel_unit_data *u,
       {WK_ACCEL_RESULTS, u->results.data, u->results.n * sizeof *u->results.data},
       {WK_ACCEL_PLACES, u->places.data, u->places.n * sizeof *u->places.data},
       {WK_ACCEL_VALUES, u->values.data, u->values.n * sizeof *u->values.data},
-      {WK_ACCEL_LEAST, u->least.data, u->least.n * sizeof *u->least.data}};
+      {WK_ACCEL_LEAST, u->least.data, u->least.n * sizeof *u->least.data},
+      {WK_ACCEL_CUTS, u->cuts.data, u->cuts.n * sizeof *u->cuts.data}};
   memcpy(out, all, sizeof all);
 }
 

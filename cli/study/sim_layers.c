@@ -7,6 +7,7 @@
 #include "cli/study/sim.h"
 #include "cli/text.h"
 #include "targets/accel/isa/parts.h"
+#include "targets/accel/isa/unit_least.h"
 
 /* ---- cycles ---------------------------------------------------------------------------------- */
 
@@ -50,29 +51,23 @@ static uint64_t cycles_of(const wk_machine *m, uint64_t bytes) {
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* The most that an engine or memory takes; *of: which of them. */
-static uint64_t most_of(uint64_t ex, uint64_t drain, uint64_t ve, uint64_t memory,
-                        const char **of) {
-  uint64_t engines = most(most(ex, drain), ve);
-  *of = memory > engines ? "memory"
-        : engines == 0   ? ""
-        : engines == ex  ? "array"
-        : engines == ve  ? "vector"
-                         : "drain";
-  return most(engines, memory);
-}
-
-/* The bus takes a beat a cycle, each way; memory has one bandwidth for both. */
-static uint64_t memory_of(const wk_machine *m, uint64_t in, uint64_t out) {
-  uint64_t bus = (uint64_t)m->bus;
-  return most(cycles_of(m, in + out), wk_ceil_div(most(in, out), bus));
-}
-
 static void set_bounds(wk_sim_layer *l, const wk_machine *m) {
-  const wk_accel_least *n = &l->need;
-  l->bound = most_of(l->ex, l->drain, l->ve, cycles_of(m, l->read + l->written), &l->limit);
+  wk_accel_need bound =
+      wk_accel_most_of(l->ex, l->drain, l->ve, cycles_of(m, l->read + l->written));
+  wk_accel_need least = wk_accel_need_of(m, &l->need);
+  l->bound = bound.cycles, l->limit = bound.binds;
+  l->least = least.cycles, l->binds = least.binds;
   l->hidden = l->bound > l->cycles ? l->bound - l->cycles : 0;
-  l->least = most_of(n->ex, n->drain, n->ve, memory_of(m, n->weights + n->in, n->out), &l->binds);
+}
+
+/* The part's least knows what cannot be at the same time. */
+static void set_least_of_all(wk_sim_layers *l, const wk_sim_shown *x) {
+  const wk_accel_unit *u = x->part->unit;
+  uint32_t first = x->part->row->first_layer;
+  if (!u->least) return;
+  wk_accel_need need = wk_accel_need_of_part(x->machine, u->least + first,
+                                             u->cuts ? u->cuts + first : NULL, l->n);
+  l->total.least = need.cycles, l->total.binds = need.binds;
 }
 
 static void add(wk_sim_layer *to, const wk_sim_layer *l) {
@@ -121,6 +116,7 @@ wk_sim_layers wk_sim_layers_of(const wk_sim_shown *x) {
   }
   for (uint32_t i = 0; i <= out.n; i++) add(&out.total, &out.list[i]);
   set_bounds(&out.total, x->machine);
+  set_least_of_all(&out, x);
   return out;
 }
 
@@ -189,7 +185,8 @@ static void print_memory_bound(FILE *f, const wk_sim_shown *x, const wk_sim_laye
   }
   if (!sum.exposed) return;
   const wk_accel_least *y = &sum.need;
-  uint64_t memory = memory_of(x->machine, y->weights + y->in, y->out);
+  wk_accel_least moved = {.weights = y->weights, .in = y->in, .out = y->out};
+  uint64_t memory = wk_accel_need_of(x->machine, &moved).cycles;
   fprintf(f, "\nMemory-bound: %" PRIu64 " %s, %s cycles, %.1f %%, %s of them exposed. Weights and "
           "the part's\ninputs and outputs take %s cycles to move, longer than the work on them; "
           "prefetch hides\nthat only behind other layers.", n, n == 1 ? "layer" : "layers",

@@ -6,11 +6,23 @@
 
 #include <stdlib.h>
 
+#include "targets/accel/compile/cuts.h"
 #include "targets/accel/compile/least.h"
 #include "targets/accel/compile/stream.h"
 #include "targets/accel/isa/duration.h"
 #include "targets/accel/isa/parts.h"
+#include "targets/accel/isa/unit_least.h"
 #include "targets/accel/model/model.h"
+
+static inline wk_accel_need accel_least_cycles(const wk_accel_net *net) {
+  wk_accel_least *list = wk_xcalloc(net->layers.n + 1, sizeof *list);
+  wk_accel_cuts *cuts = wk_xcalloc(net->layers.n + 1, sizeof *cuts);
+  wk_accel_least_of(net, list);
+  wk_accel_cuts_of(net, cuts);
+  wk_accel_need y = wk_accel_need_of_part(net->machine, list, cuts, (uint32_t)net->layers.n);
+  free(list), free(cuts);
+  return y;
+}
 
 static inline wk_accel_least accel_least_of(const wk_accel_net *net) {
   wk_accel_least *list = wk_xcalloc(net->layers.n + 1, sizeof *list), sum = {0};
@@ -51,16 +63,12 @@ static inline uint64_t accel_cycles_of(const wk_machine *m, const wk_accel_strea
 static inline const char *accel_below_least(const wk_accel_net *net, const wk_accel_stream *s) {
   const wk_machine *m = net->machine;
   const wk_accel_least least = accel_least_of(net), need = accel_need_of(m, s);
-  uint64_t cycles = accel_cycles_of(m, s), num = (uint64_t)m->dram_bytes.num;
-  uint64_t bytes = (least.weights + least.in + least.out) * (uint64_t)m->dram_bytes.den;
   if (need.ex < least.ex) return "array";
   if (need.drain < least.drain) return "drain";
   if (need.ve < least.ve) return "vector";
   if (need.in < least.weights + least.in) return "bytes that are read";
   if (need.out < least.out) return "bytes that are written";
-  return cycles < least.ex || cycles < least.drain || cycles < least.ve || cycles < bytes / num
-             ? "cycles"
-             : NULL;
+  return accel_cycles_of(m, s) < accel_least_cycles(net).cycles ? "cycles" : NULL;
 }
 
 #endif

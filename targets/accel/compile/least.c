@@ -170,7 +170,7 @@ static void add_weights(const wk_accel_net *net, wk_accel_least *out) {
   uint64_t *hashes = wk_xcalloc(net->whole.n + 1, sizeof *hashes);
   for (size_t i = 0; i < net->whole.n; i++) {
     const wk_accel_op *op = &net->whole.data[i];
-    if (!op->consts) continue;
+    if (op->is_helper || !op->consts) continue;
     hashes[i] = wk_hash64(op->consts, (size_t)wk_accel_const_bytes(op), 0);
     if (!is_known(net, i, hashes)) out[op->layer].weights += (uint64_t)weights_of(op);
   }
@@ -252,18 +252,20 @@ static void add_input(const wk_accel_net *net, int t, wk_accel_least *out) {
   const wk_accel_tensor *x = &net->tensors.data[t];
   touches y = {.planes = wk_xcalloc((size_t)x->planes, sizeof *y.planes)};
   const wk_accel_op *first = NULL;
-  int64_t bytes = 0;
+  int64_t bytes = 0, readers = 0;
   for (size_t i = 0; i < net->whole.n; i++) {
     const wk_accel_op *op = &net->whole.data[i];
+    if (op->is_helper || (op->a.tensor != t && op->b.tensor != t)) continue;
     if (op->a.tensor == t) touch(net, op, &op->a, &y);
     if (op->b.tensor == t) touch(net, op, &op->b, &y);
-    if (!first && (op->a.tensor == t || op->b.tensor == t)) first = op;
+    if (!readers++) first = op;
   }
   for (int64_t p = 0; p < x->planes; p++) bytes += y.planes[p];
   free(y.planes);
   if (!first) return;
   wk_accel_least *l = &out[first->layer];
-  *(x->segment == WK_SEGMENT_CONST ? &l->weights : &l->in) += (uint64_t)most(bytes, y.all);
+  bool is_weight = x->segment == WK_SEGMENT_CONST && readers == 1;
+  *(is_weight ? &l->weights : &l->in) += (uint64_t)most(bytes, y.all);
 }
 
 static void add_result(const wk_accel_net *net, const wk_accel_op *op, wk_accel_least *out) {
@@ -278,7 +280,7 @@ static void add_sums(const wk_accel_net *net, wk_accel_least *out) {
   int64_t *behind = wk_xcalloc(net->layers.n + 1, sizeof *behind);
   for (size_t i = 0; i < net->whole.n; i++) {
     const wk_accel_op *op = &net->whole.data[i];
-    if (!wk_accel_is_sum(op)) continue;
+    if (op->is_helper || !wk_accel_is_sum(op)) continue;
     out[op->layer].ex += (uint64_t)array_of(net, op);
     out[op->layer].drain += (uint64_t)drain_of(op);
     behind[op->layer] = most(behind[op->layer], behind_last(net, op));
@@ -296,6 +298,7 @@ void wk_accel_least_of(const wk_accel_net *net, wk_accel_least *out) {
     if (is_read_from_memory(net, &net->tensors.data[t])) add_input(net, (int)t, out);
   for (size_t i = 0; i < net->whole.n; i++) {
     const wk_accel_op *op = &net->whole.data[i];
+    if (op->is_helper) continue;
     add_result(net, op, out);
     if (!wk_accel_is_sum(op)) out[op->layer].ve += (uint64_t)vector_of(net, op);
   }

@@ -677,8 +677,7 @@ bool wk_accel_net_make(const wk_graph *g, wk_accel_net *net, wk_accel_refused *w
     wk_accel_flatten(net);
     learn(net);
     clear_lanes(net);
-    for (size_t i = 0; i < net->ops.n; i++)
-      if (!net->ops.data[i].is_helper) wk_vec_push(&net->whole, net->ops.data[i]);
+    for (size_t i = 0; i < net->ops.n; i++) wk_vec_push(&net->whole, net->ops.data[i]);
     fine = wk_accel_fit(&k);
   }
   if (fine) wk_accel_find_heads(net);

@@ -130,7 +130,7 @@ typedef struct {
   wk_arena *arena;
   WK_VEC(wk_accel_tensor) tensors;
   WK_VEC(wk_accel_op) ops; /* in an order in which they can be computed */
-  WK_VEC(wk_accel_op) whole; /* before they were cut to fit, no helpers; const_tensor: not known */
+  WK_VEC(wk_accel_op) whole; /* before they were cut to fit; const_tensor: not known */
   WK_VEC(wk_accel_layer) layers;
   WK_VEC(const char *) names; /* of the layers */
   WK_VEC(wk_accel_left) left; /* by layers */

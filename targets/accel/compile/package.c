@@ -6,6 +6,7 @@
 #include "compiler/package/program.h"
 #include "targets/accel/check/check.h"
 #include "targets/accel/compile/finalists.h"
+#include "targets/accel/compile/cuts.h"
 #include "targets/accel/compile/least.h"
 #include "targets/accel/compile/package.h"
 #include "targets/accel/compile/results.h"
@@ -39,8 +40,8 @@ typedef struct {
   wk_package *pkg;
   uint32_t unit;
   int64_t predicted; /* cycles of its parts */
-  wk_str commands, segments, results, places, values, parts, layers, least, texts, constants,
-      machine_text;
+  wk_str commands, segments, results, places, values, parts, layers, least, cuts, texts,
+      constants, machine_text;
   wk_arena *arena; /* of what parts are said to be */
 } unit;
 
@@ -100,10 +101,13 @@ static void name_layers(const compiled *c, wk_accel_layer *layers, const char **
 
 static void add_least(unit *u, const wk_accel_net *net, wk_accel_layer *layers, wk_arena *a) {
   wk_accel_least *least = wk_arena_alloc(a, net->layers.n * sizeof *least);
+  wk_accel_cuts *cuts = wk_arena_alloc(a, net->layers.n * sizeof *cuts);
   wk_accel_least_of(net, least);
+  wk_accel_cuts_of(net, cuts);
   for (size_t i = 0; i < net->layers.n; i++)
     layers[i].compulsory = least[i].weights + least[i].in + least[i].out;
   add_bytes(&u->least, least, net->layers.n * sizeof *least);
+  add_bytes(&u->cuts, cuts, net->layers.n * sizeof *cuts);
 }
 
 /* Layers, what they leave, and what commands compute of it. Returns bytes of all tensors. */
@@ -249,7 +253,7 @@ static wk_status prove_part(const wk_accel_unit *u, uint32_t number, const wk_pa
 }
 
 /* CONST comes last: the package makes it of what is added to it. */
-enum { SECTIONS = 11 };
+enum { SECTIONS = 12 };
 
 static void list_sections(const unit *u, wk_accel_section out[SECTIONS]) {
   const wk_accel_section all[SECTIONS] = {
@@ -262,6 +266,7 @@ static void list_sections(const unit *u, wk_accel_section out[SECTIONS]) {
       {WK_ACCEL_PARTS, u->parts.s, u->parts.n},
       {WK_ACCEL_LAYERS, u->layers.s, u->layers.n},
       {WK_ACCEL_LEAST, u->least.s, u->least.n},
+      {WK_ACCEL_CUTS, u->cuts.s, u->cuts.n},
       {WK_ACCEL_TEXTS, u->texts.s, u->texts.n},
       {WK_ACCEL_CONST, u->constants.s, u->constants.n}};
   memcpy(out, all, sizeof all);
@@ -292,7 +297,7 @@ static void free_unit(unit *u) {
   wk_str_free(&u->constants);
   wk_str_free(&u->commands), wk_str_free(&u->segments), wk_str_free(&u->parts);
   wk_str_free(&u->results), wk_str_free(&u->places), wk_str_free(&u->values);
-  wk_str_free(&u->layers), wk_str_free(&u->least), wk_str_free(&u->texts);
+  wk_str_free(&u->layers), wk_str_free(&u->least), wk_str_free(&u->cuts), wk_str_free(&u->texts);
   wk_str_free(&u->machine_text);
 }
 

@@ -10,6 +10,7 @@
  *   "parts"     wk_accel_part, one per part; wk_package_part.code is the number of the row
  *   "layers"    wk_accel_layer, those of a part one after the other; they are the part's steps
  *   "least"     wk_accel_least, one per row of "layers"; of older packages: none
+ *   "cuts"      wk_accel_cuts, one per row of "layers"; of older packages: none
  *   "places"    wk_accel_window: where results lie in the scratchpad when they are computed
  *   "results"   a u32 for every command: 1 + the row of "places" for what it computes, 0: none
  *   "values"    wk_accel_value: the tensors that layers leave, those of a layer one after the other
@@ -31,6 +32,7 @@
 #define WK_ACCEL_PARTS "parts"
 #define WK_ACCEL_LAYERS "layers"
 #define WK_ACCEL_LEAST "least"
+#define WK_ACCEL_CUTS "cuts"
 #define WK_ACCEL_PLACES "places"
 #define WK_ACCEL_RESULTS "results"
 #define WK_ACCEL_VALUES "values"
@@ -93,8 +95,20 @@ typedef struct {
  * vector unit, and bytes. */
 typedef struct {
   uint64_t ex, drain, ve;
-  uint64_t weights, in, out; /* of the layer; inputs, outputs of the part that it is the first to
-                                read, or writes */
+  uint64_t weights, in, out; /* of the layer; inputs of the part, and constants of several layers,
+                                that it is the first to read; outputs that it writes */
 } wk_accel_least;
+
+/* Between which cuts of its part a layer's work is, whatever the stream. A cut is the moment when a
+ * layer has been computed, and with it all that it depends on; they have numbers from 1 on, in the
+ * order of time. */
+#define WK_ACCEL_NO_CUT UINT32_MAX
+typedef struct {
+  uint32_t after, before; /* it begins behind one, 0: the start, and ends before another,
+                             WK_ACCEL_NO_CUT: the end */
+  uint32_t late;          /* and behind this one, `after` or a later one, it uses `weights` */
+  uint32_t reserved;      /* 0 */
+  uint64_t weights;       /* bytes */
+} wk_accel_cuts;
 
 #endif

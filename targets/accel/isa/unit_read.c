@@ -7,7 +7,7 @@
 #include "targets/accel/isa/parts.h"
 
 _Static_assert(sizeof(wk_accel_part) == 48 && sizeof(wk_accel_layer) == 88 &&
-                   sizeof(wk_accel_least) == 48 &&
+                   sizeof(wk_accel_least) == 48 && sizeof(wk_accel_cuts) == 24 &&
                    sizeof(wk_accel_window) == 32 && sizeof(wk_accel_value) == 80,
                "rows are as packages hold them");
 
@@ -112,16 +112,27 @@ static wk_status check_rows(const wk_accel_unit *u, uint32_t text_bytes) {
   return NULL;
 }
 
-/* Packages of before have none. */
-static wk_status read_least(const wk_accel_section *s, size_t n, wk_accel_unit *u) {
-  const void *rows;
+/* A row for each layer; packages of before have none. */
+static wk_status read_layers(const wk_accel_section *s, size_t n, const char *section, size_t size,
+                             uint32_t layers, const void **rows) {
   uint32_t count;
-  if (!find(s, n, WK_ACCEL_LEAST)) return NULL;
-  WK_TRY(take(s, n, WK_ACCEL_LEAST, sizeof *u->least, &rows, &count));
-  if (count != u->n_layers)
-    return wk_error(WK_INPUT, "section %s: %u rows for %u layers", WK_ACCEL_LEAST, count,
-                    u->n_layers);
-  u->least = rows;
+  *rows = NULL;
+  if (!find(s, n, section)) return NULL;
+  WK_TRY(take(s, n, section, size, rows, &count));
+  if (count != layers)
+    return wk_error(WK_INPUT, "section %s: %u rows for %u layers", section, count, layers);
+  return NULL;
+}
+
+static wk_status check_cuts(const wk_accel_unit *u) {
+  for (uint32_t i = 0; i < u->n_layers; i++) {
+    const wk_accel_cuts *c = &u->cuts[i];
+    bool has_end = c->before != WK_ACCEL_NO_CUT;
+    if (c->after > u->n_layers || (has_end && c->before > u->n_layers) || c->after >= c->before ||
+        c->late < c->after || c->late > u->n_layers)
+      return wk_error(WK_INPUT, "section %s: row %u: cuts %u, %u and %u", WK_ACCEL_CUTS, i,
+                      c->after, c->late, c->before);
+  }
   return NULL;
 }
 
@@ -129,7 +140,8 @@ wk_status wk_accel_unit_read(const wk_accel_section *sections, size_t n, const c
                              wk_accel_unit *out) {
   wk_accel_unit u = {0};
   const wk_accel_section *constants = find(sections, n, WK_ACCEL_CONST);
-  const void *parts, *layers, *texts, *commands, *segments, *results, *places, *values;
+  const void *parts, *layers, *texts, *commands, *segments, *results, *places, *values,
+      *least, *cuts;
   uint32_t text_bytes, segment_bytes, n_results;
   WK_TRY(read_machine(sections, n, name, &u.machine));
   WK_TRY(take(sections, n, WK_ACCEL_COMMANDS, WK_COMMAND_BYTES, &commands, &u.n_commands));
@@ -156,7 +168,11 @@ wk_status wk_accel_unit_read(const wk_accel_section *sections, size_t n, const c
   u.results = results;
   u.places = places;
   u.values = values;
-  WK_TRY(read_least(sections, n, &u));
+  WK_TRY(read_layers(sections, n, WK_ACCEL_LEAST, sizeof *u.least, u.n_layers, &least));
+  WK_TRY(read_layers(sections, n, WK_ACCEL_CUTS, sizeof *u.cuts, u.n_layers, &cuts));
+  u.least = least;
+  u.cuts = cuts;
+  if (cuts) WK_TRY(check_cuts(&u));
   WK_TRY(check_rows(&u, text_bytes));
   *out = u;
   return NULL;

@@ -25,6 +25,7 @@ typedef struct {
   const wk_accel_part *parts;
   const wk_accel_layer *layers;
   const wk_accel_least *least; /* n_layers; NULL: the package does not say */
+  const wk_accel_cuts *cuts;   /* n_layers, or NULL; after < before, after <= late */
   const char *texts;
   const uint32_t *results; /* n_commands */
   const wk_accel_window *places;

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cuts: moments that every stream of a net has, by which some layers are done and others have not
+ * begun: each element that the latter read depends on every element that the former leave. It is
+ * so behind a mean of whole images, and where windows have grown as large as the image. */
+#ifndef WICK_ACCEL_COMPILE_CUTS_H
+#define WICK_ACCEL_COMPILE_CUTS_H
+
+#include "targets/accel/compile/net.h"
+
+/* out: of each of the net's layers. Cuts have numbers from 1 on, in the order of time. */
+void wk_accel_cuts_of(const wk_accel_net *net, wk_accel_cuts *out);
+
+#endif
