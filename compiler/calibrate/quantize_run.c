@@ -7,6 +7,7 @@
 
 #include "compiler/calibrate/quantize.h"
 #include "compiler/onnx/onnx.h"
+#include "runtime/wick.h"
 
 /* ---- watching -------------------------------------------------------------------------------- */
 
@@ -19,6 +20,15 @@ typedef struct {
   size_t n;
 } watch;
 
+/* Sums of floats depend on how many go side by side, and ranges on them: the code of most machines,
+ * so that newer ones make the same model. */
+static const char *common_cpu(void) {
+  static const char *const needs[] = {"avx2", "fma", "movbe", "f16c", "bmi2"};
+  for (size_t i = 0; i < WK_COUNTOF(needs); i++)
+    if (wick_cpu_has(needs[i]) != 1) return NULL;
+  return "avx2";
+}
+
 static wk_status watch_open(watch *w, const wk_module *m, const wk_value_id *ids, size_t n,
                             int64_t threads) {
   wk_module *copy = wk_module_clone(m);
@@ -30,7 +40,8 @@ static wk_status watch_open(watch *w, const wk_module *m, const wk_value_id *ids
     snprintf(name, sizeof name, "watched %zu", i);
     wk_graph_output(g, name, ids[i]);
   }
-  wk_runner_options o = {.threads = threads, .model_name = "quantize"};
+  wk_runner_options o = {.target = {.cpu = common_cpu()}, .threads = threads,
+                         .model_name = "quantize"};
   *w = (watch){.out = wk_xcalloc(n, sizeof *w->out), .n = n};
   wk_status s = wk_module_normalise(copy);
   if (s) wk_module_free(copy);
