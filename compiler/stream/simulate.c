@@ -26,6 +26,13 @@ typedef struct {
   uint8_t n_buffers, queue;
 } brief;
 
+/* A buffer gets its room before those that this step is the first to use. */
+typedef struct {
+  int buffer;
+  size_t step;
+} advance;
+typedef WK_VEC(advance) advances;
+
 typedef struct {
   const wk_sched_net *net;
   const wk_sched_steps *steps;
@@ -46,6 +53,7 @@ typedef struct {
   size_t n_firsts, entered;
   /* groups whose first buffer waits until all others that end before have gone */
   const bool *begins_alone;
+  advances advances;
   const uint32_t *order; /* of steps that have their places; NULL: as they stand, without any */
   uint32_t *place_in_order; /* its inverse */
 } simulation;
@@ -99,15 +107,24 @@ static void find_briefs(simulation *x) {
   }
 }
 
+static const advance *advance_of(const simulation *x, int buffer) {
+  for (size_t k = 0; k < x->advances.n; k++)
+    if (x->advances.data[k].buffer == buffer) return &x->advances.data[k];
+  return NULL;
+}
+
 static void find_firsts(simulation *x) {
   for (size_t i = 0; i < x->steps->list.n; i++) {
     const brief *s = &x->briefs[i];
+    for (size_t k = 0; k < x->advances.n; k++)
+      if (x->advances.data[k].step == i)
+        x->firsts[x->n_firsts++] = (uint32_t)x->advances.data[k].buffer;
     for (int k = 0; k < s->n_buffers; k++) {
       int number = s->buffers[k];
       x->users[number]++;
       if (x->steps->buffers.data[number].first != (int)i) continue;
       x->since[number] = x->order ? 0 : WK_SCHED_NEVER;
-      x->firsts[x->n_firsts++] = (uint32_t)number;
+      if (!advance_of(x, number)) x->firsts[x->n_firsts++] = (uint32_t)number;
     }
   }
   if (x->order) x->n_firsts = 0;
@@ -286,7 +303,6 @@ static size_t simulate(simulation *x) {
     failed = (size_t)x->steps->buffers.data[x->firsts[x->entered]].first;
   wk_assert(failed < n || x->known == n); /* the model has told all retirements */
   x->t->cycles = x->last;
-  finish(x);
   return failed;
 }
 
@@ -316,29 +332,59 @@ static void run_serially(const wk_sched_net *net, const wk_sched_steps *s, wk_sc
                   .order = order};
   wk_sched_order(t, s->list.n, order);
   (void)simulate(&x);
+  finish(&x);
   free(order);
 }
 
-/* Buffers of one group may lie so that a later one finds no gap for its own. Alone it does: so it
- * begins when the others have gone. */
+/* The first step of a group's. */
+static size_t begin_of(const simulation *x, size_t step) {
+  const wk_sched_step *s = x->steps->list.data;
+  while (step && s[step - 1].group == s[step].group) step--;
+  return step;
+}
+
+enum { ADVANCES = 3 }; /* more would take long */
+
+/* The buffer that found no gap gets its room twice as early, so that those that come and go find
+ * theirs beside it. False: it is the group's first one, or there are
+ * too many. */
+static bool advance_buffer(simulation *x) {
+  int buffer = (int)x->firsts[x->entered];
+  size_t first = (size_t)x->steps->buffers.data[buffer].first, begin = begin_of(x, first);
+  const advance *known = advance_of(x, buffer);
+  size_t back = known ? 2 * (first - known->step) : 1;
+  if (known && known->step <= begin) return false;
+  const advance y = {buffer, first - begin > back ? first - back : begin};
+  if (known) x->advances.data[known - x->advances.data] = y;
+  else wk_vec_push(&x->advances, y);
+  return first > begin && x->advances.n <= ADVANCES;
+}
+
+/* Buffers of one group may lie so that a later one finds no gap for its own. So it begins when the
+ * others have gone; and where its own ones, which come at other times then, lie so, the one that
+ * finds no gap comes earlier. */
 bool wk_sched_simulate(const wk_sched_net *net, const wk_sched_steps *s, int64_t capacity,
                        wk_sched_prefetch mode, wk_arena *a, wk_sched_times *out) {
   bool *alone = wk_xcalloc((size_t)s->groups, sizeof *alone), fine = false;
   for (size_t g = 0; g < s->alone.n; g++) alone[g] = s->alone.data[g];
+  advances found = {0};
   *out = (wk_sched_times){.start = wk_arena_alloc(a, s->list.n * sizeof(int64_t)),
                           .retire = wk_arena_alloc(a, s->list.n * sizeof(int64_t)),
                           .place = wk_arena_alloc(a, s->buffers.n * sizeof(int64_t))};
   for (;;) {
     simulation x = {.net = net, .steps = s, .m = net->machine, .model = net->machine->model,
-                    .t = out, .begins_alone = alone};
+                    .t = out, .begins_alone = alone, .advances = found};
     x.room.capacity = capacity;
-    size_t failed = simulate(&x);
-    fine = failed == s->list.n;
-    out->failed = failed;
-    int group = fine ? 0 : s->list.data[failed].group;
-    if (!group || alone[group]) break;
+    out->failed = simulate(&x);
+    fine = out->failed == s->list.n;
+    int group = fine ? 0 : s->list.data[out->failed].group;
+    bool is_tried = !group || (alone[group] && !advance_buffer(&x));
+    finish(&x);
+    found = x.advances;
+    if (is_tried) break;
     for (size_t g = 1; g < s->same.n; g++) alone[g] |= s->same.data[g] == s->same.data[group];
   }
+  wk_vec_free(&found);
   free(alone);
   if (fine && mode == WK_PREFETCH_SERIAL) run_serially(net, s, out);
   return fine;
