@@ -491,7 +491,7 @@ static void masked_attention(void **state) {
 
 /* Networks that bugs were found by. */
 static void seeds_that_failed(void **state) {
-  static const uint64_t seeds[] = {50800, 10385, 275, 60104};
+  static const uint64_t seeds[] = {50800, 10385, 275, 60104, 20357};
   (void)state;
   for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) assert_true(check_machine(seeds[i]));
 }

@@ -28,9 +28,8 @@ static wk_sched_step *add_transfer(wk_sched_building *b, const wk_sched_transfer
   return wk_accel_add_command(b->steps, &c);
 }
 
-static void fill(wk_sched_building *b, uint32_t layer, int buffer, int64_t at, int64_t value,
-                 int64_t chunk, int64_t n1, int64_t p1, int64_t n2, int64_t p2) {
-  if (n1 == 1 && n2 > 1) n1 = n2, p1 = p2, n2 = 1;
+static void fill_lines(wk_sched_building *b, uint32_t layer, int buffer, int64_t at, int64_t value,
+                       int64_t chunk, int64_t n1, int64_t p1, int64_t n2, int64_t p2) {
   wk_isa_command c = command(b, WK_CMD_FILL, WK_QUEUE_ld0, layer);
   PUT(&c, FILL, value, value);
   PUT(&c, FILL, c0, chunk);
@@ -42,6 +41,17 @@ static void fill(wk_sched_building *b, uint32_t layer, int buffer, int64_t at, i
   wk_sched_touch(s, &(wk_sched_access){.buffer = buffer, .field = WK_FILL_spm, .writes = true,
                                        .at = at, .from = at, .run = chunk, .n0 = n1, .s0 = p1,
                                        .n1 = n2, .s1 = p2});
+}
+
+/* n2 lines of n1 chunks, in as many commands as their fields take. */
+static void fill(wk_sched_building *b, uint32_t layer, int buffer, int64_t at, int64_t value,
+                 int64_t chunk, int64_t n1, int64_t p1, int64_t n2, int64_t p2) {
+  const int64_t most1 = WK_MAX(FILL, c1), most2 = WK_MAX(FILL, c2);
+  if (n1 == 1 && n2 > 1) n1 = n2, p1 = p2, n2 = 1;
+  for (int64_t y = 0; y < n2; y += most2)
+    for (int64_t x = 0; x < n1; x += most1)
+      fill_lines(b, layer, buffer, at + y * p2 + x * p1, value, chunk,
+                 n1 - x < most1 ? n1 - x : most1, p1, n2 - y < most2 ? n2 - y : most2, p2);
 }
 
 /* ---- dense images ---------------------------------------------------------------------------- */
