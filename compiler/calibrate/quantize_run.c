@@ -23,7 +23,8 @@ typedef struct {
 /* Sums of floats depend on how many go side by side, and ranges on them: the code of most machines,
  * so that newer ones make the same model. */
 static const char *common_cpu(void) {
-  static const char *const needs[] = {"avx2", "fma", "movbe", "f16c", "bmi2"};
+  static const char *const needs[] = {"avx2", "fma",   "bmi",  "bmi2",
+                                      "lzcnt", "movbe", "popcnt", "f16c"};
   for (size_t i = 0; i < WK_COUNTOF(needs); i++)
     if (wick_cpu_has(needs[i]) != 1) return NULL;
   return "avx2";

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The schedule model. Time goes from event to event: a command starts, something happens in a unit
  * of the machine, a buffer leaves the scratchpad. Each queue runs its steps in program order;
- * buffers get room in the order in which they are first used, as early as there is some. */
+ * buffers get room in the order in which they are first used, as early as there is some, but for
+ * those that would find none then, which come earlier. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ typedef struct {
   int64_t *since;   /* when it got its room; NEVER */
   int64_t *ends;    /* when the last of its users that are known has retired */
   int *users;       /* whose retirement is not known yet */
-  uint32_t *firsts; /* buffers in the order in which they are first used */
+  uint32_t *firsts; /* buffers in the order in which they get room */
   size_t n_firsts, entered;
   /* groups whose first buffer waits until all others that end before have gone */
   const bool *begins_alone;
@@ -345,9 +346,9 @@ static size_t begin_of(const simulation *x, size_t step) {
 
 enum { ADVANCES = 3 }; /* more would take long */
 
-/* The buffer that found no gap gets its room twice as early, so that those that come and go find
- * theirs beside it. False: it is the group's first one, or there are
- * too many. */
+/* The buffer that found no gap gets its room a step earlier than it is used, or twice as early as
+ * before, so that those that come and go find theirs beside it. False: it is the group's first one,
+ * or there are too many. */
 static bool advance_buffer(simulation *x) {
   int buffer = (int)x->firsts[x->entered];
   size_t first = (size_t)x->steps->buffers.data[buffer].first, begin = begin_of(x, first);

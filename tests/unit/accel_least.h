@@ -24,6 +24,16 @@ static inline wk_accel_need accel_least_cycles(const wk_accel_net *net) {
   return y;
 }
 
+/* Of all layers, those that cuts know of. */
+static inline uint64_t accel_late_weights(const wk_accel_net *net) {
+  wk_accel_cuts *cuts = wk_xcalloc(net->layers.n + 1, sizeof *cuts);
+  uint64_t sum = 0;
+  wk_accel_cuts_of(net, cuts);
+  for (size_t i = 0; i < net->layers.n; i++) sum += cuts[i].weights;
+  free(cuts);
+  return sum;
+}
+
 static inline wk_accel_least accel_least_of(const wk_accel_net *net) {
   wk_accel_least *list = wk_xcalloc(net->layers.n + 1, sizeof *list), sum = {0};
   wk_accel_least_of(net, list);
@@ -68,6 +78,7 @@ static inline const char *accel_below_least(const wk_accel_net *net, const wk_ac
   if (need.ve < least.ve) return "vector";
   if (need.in < least.weights + least.in) return "bytes that are read";
   if (need.out < least.out) return "bytes that are written";
+  if (least.weights < accel_late_weights(net)) return "weights, though more of them are late,";
   return accel_cycles_of(m, s) < accel_least_cycles(net).cycles ? "cycles" : NULL;
 }
 

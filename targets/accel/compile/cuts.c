@@ -4,6 +4,7 @@
  * along it are taken together; of rows and columns of images, where nothing but windows lies
  * between, how far they reach is known as well. */
 #include "targets/accel/compile/cuts.h"
+#include "targets/accel/compile/least.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -148,22 +149,30 @@ static bool holds_channels(int n, const wk_accel_view *x, const wk_accel_view *y
          from + y->c <= x->first + x->c && (x->sb == y->sb || y->first + y->c <= n);
 }
 
-static bool reads_all(const wk_accel_net *net, const wk_accel_view *x) {
+/* All of y is among what is read of its tensor, which is all of that. */
+static bool reads_all(const wk_accel_net *net, const wk_accel_view *x, const wk_accel_view *y) {
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
-  return !t->is_dense && wk_accel_is_picture(t, x) &&
-         x->o * wk_ceil_div(x->first + x->c, net->n) * x->h * x->w * net->n == t->bytes;
+  const int n = net->n;
+  int64_t blocks = wk_ceil_div(x->c, n), tail = x->c % n;
+  bool steps = (x->h == 1 || x->sy > 0) && (x->w == 1 || x->sx > 0) && (blocks == 1 || x->sb > 0);
+  return !t->is_dense && wk_accel_is_picture(t, x) && steps && x->o == 1 && !x->first &&
+         (!tail || (y->first + y->c) % n == tail) && blocks * x->h * x->w * n == t->bytes;
 }
 
 static axis loosened(axis a) {
   return a.reach == SPAN ? (axis){.reach = TOGETHER} : a;
 }
 
-/* What one writer left, as a reader of view x sees it. */
+/* What one writer left, as a reader of view x sees it: of parts of channels, or of parts along one
+ * axis. */
 static cover seen(const wk_accel_net *net, const wk_accel_view *x, const wk_accel_view *y,
                   cover left) {
   if (is_all(&left) || holds_channels(net->n, x, y)) return left;
-  if (!reads_all(net, x)) return nothing;
-  return (cover){loosened(left.c), loosened(left.y), loosened(left.x)};
+  bool same_channels = x->c == y->c && x->first == y->first && x->sb == y->sb && y->o == 1;
+  bool same_rows = x->h == y->h && x->sy == y->sy, same_columns = x->w == y->w && x->sx == y->sx;
+  bool are_parts = same_channels && ((same_rows && y->w < x->w) || (same_columns && y->h < x->h));
+  if (!are_parts || !reads_all(net, x, y)) return nothing;
+  return (cover){left.c, loosened(left.y), loosened(left.x)};
 }
 
 /* One element along an axis is all of it. */
@@ -178,22 +187,21 @@ static cover read(const finding *f, size_t reader, const wk_accel_view *x) {
   if (x->tensor < 0) return nothing;
   int first = f->last[x->tensor];
   while (first >= (int)reader) first = f->before[first];
-  for (int i = first; i != NOBODY; i = f->before[i]) {
+  for (int i = first; i != NOBODY && (i == first || rank_of(&all)); i = f->before[i]) {
     cover c = seen(f->net, x, &ops[i].out, f->made[i]);
     all = i == first ? c : common(all, c);
   }
-  return rank_of(&all) ? (cover){alone(all.c, x->c), alone(all.y, x->h), alone(all.x, x->w)}
-                       : nothing;
+  if (!rank_of(&all) || is_all(&all) || x->o != 1) return is_all(&all) ? all : nothing;
+  return (cover){alone(all.c, x->c), alone(all.y, x->h), alone(all.x, x->w)};
 }
 
-/* Of all channels of a pixel of view x together: those of one writer may be enough. */
-static cover read_sums(const finding *f, size_t reader, const wk_accel_view *x) {
+/* Of all channels of a pixel of view x together: those of one writer may be enough. all: of
+ * each. */
+static cover read_sums(const finding *f, size_t reader, const wk_accel_view *x, cover all) {
   const wk_accel_op *ops = f->net->whole.data;
   const axis each = {.reach = EACH};
-  cover all = read(f, reader, x);
-  if (x->tensor < 0) return nothing;
   if (rank_of(&all)) all.c = each;
-  for (int i = f->last[x->tensor]; i != NOBODY; i = f->before[i]) {
+  for (int i = f->last[x->tensor]; i != NOBODY && !is_all(&all); i = f->before[i]) {
     if (i >= (int)reader || !holds_channels(f->net->n, x, &ops[i].out)) continue;
     cover c = f->made[i];
     if (rank_of(&c)) all = better(all, (cover){each, alone(c.y, x->h), alone(c.x, x->w)});
@@ -212,31 +220,32 @@ static cover along(const wk_accel_op *op, const wk_accel_view *x, cover c) {
   return fits ? c : nothing;
 }
 
-static cover through_conv(const wk_accel_op *op, cover x) {
-  if (is_all(&x) || !rank_of(&x)) return x;
-  if (op->a.o != 1 || op->out.o != 1 || op->is_line) return nothing;
-  if (!op->is_flat) return windowed(op, x);
+/* Rows and columns of windows; of a result that padding alone is read for, nothing. */
+static cover through_windows(const wk_accel_op *op, cover x) {
   const axis each = {.reach = EACH};
-  return op->out.h == 1 ? (cover){each, each, each} : nothing;
-}
-
-static cover through_pool(const wk_accel_op *op, cover x) {
+  const window rows = rows_of(op), columns = columns_of(op);
+  if (!rank_of(&x) || op->is_line) return nothing;
+  if (op->is_flat) return is_all(&x) || op->out.h == 1 ? (cover){each, each, each} : nothing;
+  if (!has_elements(&rows) || !has_elements(&columns)) return nothing;
   if (is_all(&x)) return x;
-  return op->a.o == 1 && op->out.o == 1 && !op->is_line && x.c.reach ? windowed(op, x) : nothing;
+  return op->a.o == 1 && op->out.o == 1 ? windowed(op, x) : nothing;
 }
 
-/* Of each element of the result of operator i. */
-static cover make(const finding *f, size_t i) {
+static bool is_one_of(wk_accel_kind kind, unsigned kinds) { return kinds >> kind & 1; }
+enum {
+  SUMS = 1 << WK_ACCEL_CONV | 1 << WK_ACCEL_MM | 1 << WK_ACCEL_ROW, /* of channels */
+  WINDOWS = 1 << WK_ACCEL_CONV | 1 << WK_ACCEL_DWC | 1 << WK_ACCEL_POOL,
+  PAIRS = 1 << WK_ACCEL_CONV | 1 << WK_ACCEL_DWC | 1 << WK_ACCEL_MAP /* b: element by element */
+};
+
+/* Of each element of the result of operator i, from those of its operands. */
+static cover make(const finding *f, size_t i, cover a, cover b) {
   const wk_accel_op *op = &f->net->whole.data[i];
-  const bool sums = op->kind == WK_ACCEL_CONV || op->kind == WK_ACCEL_MM ||
-                    op->kind == WK_ACCEL_ROW;
-  const bool has_elements = op->kind == WK_ACCEL_CONV || op->kind == WK_ACCEL_DWC ||
-                            op->kind == WK_ACCEL_MAP; /* of b for each of the result's */
-  cover a = sums ? read_sums(f, i, &op->a) : read(f, i, &op->a), b = read(f, i, &op->b);
-  b = has_elements ? along(op, &op->b, b) : is_all(&b) ? b : nothing;
-  if (op->kind == WK_ACCEL_CONV) a = through_conv(op, a);
-  else if (op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_POOL) a = through_pool(op, a);
-  else if (sums || op->kind == WK_ACCEL_MAP) a = along(op, &op->a, a);
+  bool is_elementwise = is_one_of(op->kind, SUMS) || op->kind == WK_ACCEL_MAP;
+  b = is_one_of(op->kind, PAIRS) ? along(op, &op->b, b) : is_all(&b) ? b : nothing;
+  if (is_one_of(op->kind, SUMS)) a = read_sums(f, i, &op->a, a);
+  if (is_one_of(op->kind, WINDOWS)) a = through_windows(op, a);
+  else if (is_elementwise) a = along(op, &op->a, a);
   else if (!is_all(&a)) a = nothing;
   return better(a, b);
 }
@@ -250,19 +259,10 @@ static cover itself(const wk_accel_op *op) {
 }
 
 /* All work of operator i reads what depends on all of u: not the residual, which is added behind
- * the multiplications. */
-static bool works_behind(const finding *f, size_t i) {
-  const wk_accel_op *op = &f->net->whole.data[i];
-  cover a = read(f, i, &op->a), b = read(f, i, &op->b);
+ * the multiplications; nor padding, which may be multiplied before. */
+static bool works_behind(const wk_accel_op *op, cover a, cover b) {
   bool has_residual = op->kind == WK_ACCEL_CONV || op->kind == WK_ACCEL_DWC;
-  return is_all(&a) || (!has_residual && is_all(&b));
-}
-
-/* Whatever is the last of u's elements, there is a pixel of what operator i multiplies of which
- * each channel depends on it. */
-static bool multiplies_last(const finding *f, size_t i) {
-  cover a = read(f, i, &f->net->whole.data[i].a);
-  return a.c.reach == EACH;
+  return !op->has_window && (is_all(&a) || (!has_residual && is_all(&b)));
 }
 
 static bool has_weights(const wk_accel_op *op) {
@@ -273,15 +273,24 @@ static size_t pair(const finding *f, size_t first, size_t second) {
   return first * f->n_layers + second;
 }
 
+/* Late weights: whatever is the last of u's elements, there is a pixel of what operator i
+ * multiplies of which each channel depends on it. */
+static void follow_to(finding *f, size_t u, size_t i) {
+  const wk_accel_op *ops = f->net->whole.data;
+  const size_t to = pair(f, ops[i].layer, ops[u].layer);
+  cover a = nothing, b = nothing;
+  if (i > u) a = read(f, i, &ops[i].a), b = read(f, i, &ops[i].b);
+  f->made[i] = i < u ? nothing : i == u ? itself(&ops[u]) : make(f, i, a, b);
+  if (!ops[i].is_helper && !works_behind(&ops[i], a, b)) f->behind[to] = false;
+  if (has_weights(&ops[i]) && a.c.reach != EACH) f->late[to] = false;
+}
+
 static void follow(finding *f, size_t u, bool *reached) {
   const wk_accel_op *ops = f->net->whole.data;
   for (size_t i = 0; i < f->n_layers; i++) reached[i] = false;
   for (size_t i = 0; i < f->n; i++) {
-    size_t to = pair(f, ops[i].layer, ops[u].layer);
-    f->made[i] = i < u ? nothing : i == u ? itself(&ops[u]) : make(f, i);
+    follow_to(f, u, i);
     reached[ops[i].layer] |= i == u || rank_of(&f->made[i]);
-    if (!ops[i].is_helper && (i <= u || !works_behind(f, i))) f->behind[to] = false;
-    if (has_weights(&ops[i]) && (i <= u || !multiplies_last(f, i))) f->late[to] = false;
   }
   for (size_t l = 0; l < f->n_layers; l++)
     if (!reached[l]) f->ended[pair(f, ops[u].layer, l)] = false;
@@ -295,7 +304,7 @@ static void follow_all(finding *f) {
   for (size_t i = 0; i < f->n; i++) {
     f->before[i] = f->last[ops[i].out.tensor];
     f->last[ops[i].out.tensor] = (int)i;
-    f->has_work[ops[i].layer] = true;
+    if (!ops[i].is_helper) f->has_work[ops[i].layer] = true;
   }
   for (size_t k = 0; k < f->n_layers; k++)
     for (size_t l = 0; l < f->n_layers; l++) {
@@ -324,8 +333,11 @@ static int64_t taps_of_one(const window *w) {
 
 /* Bytes of weights that one pixel is multiplied by, and of the record that its sums go by. */
 static uint64_t weights_of_one(const wk_accel_op *op) {
-  int64_t each = (op->kind == WK_ACCEL_DWC ? 1 : op->a.c) * op->out.c;
   const window y = rows_of(op), x = columns_of(op);
+  int64_t pixels = op->out.o * op->out.h * op->out.w;
+  int64_t each = (op->kind == WK_ACCEL_DWC ? 1 : op->a.c) * op->out.c;
+  int64_t of_model = op->macs / (pixels * op->ky * op->kx); /* not those between groups */
+  if (of_model < each) each = of_model;
   if (op->one_const || op->is_packed) return 0; /* few */
   if (op->kind != WK_ACCEL_MM && !op->is_flat) each *= taps_of_one(&y) * taps_of_one(&x);
   return (uint64_t)(each ? each + op->out.c * WK_ENTRY_BYTES : 0);
@@ -384,11 +396,14 @@ void wk_accel_cuts_of(const wk_accel_net *net, wk_accel_cuts *out) {
   f.late = wk_xcalloc(pairs, sizeof *f.late);
   f.ended = wk_xcalloc(pairs, sizeof *f.ended);
   follow_all(&f);
+  bool *is_first = wk_xcalloc(f.n + 1, sizeof *is_first);
+  wk_accel_find_constants(net, is_first);
   for (size_t l = 0; l < layers; l++) out[l] = (wk_accel_cuts){.before = WK_ACCEL_NO_CUT};
   for (size_t i = 0; i < f.n; i++) {
     const wk_accel_op *op = &net->whole.data[i];
-    if (has_weights(op)) out[op->layer].weights += weights_of_one(op);
+    if (has_weights(op) && is_first[i]) out[op->layer].weights += weights_of_one(op);
   }
+  free(is_first);
   put_cuts(&f, out);
   free(f.last), free(f.before), free(f.made), free(f.has_work);
   free(f.behind), free(f.late), free(f.ended);

@@ -75,7 +75,8 @@ static int64_t array_of(const wk_accel_net *net, const wk_accel_op *op) {
 static int64_t behind_last(const wk_accel_net *net, const wk_accel_op *op) {
   int64_t lines = op->kind == WK_ACCEL_DWC ? TAPS : net->n;
   int64_t apart = op->kind == WK_ACCEL_MM && op->b.so ? op->out.o : 1;
-  return most(0, lines + WK_COST_ex_tile - pixels_of(op) / apart);
+  int64_t last = (pixels_of(op) / apart - 1) % wk_machine_entries(net->machine) + 1;
+  return most(0, lines + WK_COST_ex_tile - last);
 }
 
 static int64_t drain_of(const wk_accel_op *op) {
@@ -166,15 +167,26 @@ static bool is_known(const wk_accel_net *net, size_t op, const uint64_t *hashes)
   return i < op;
 }
 
-static void add_weights(const wk_accel_net *net, wk_accel_least *out) {
+void wk_accel_find_constants(const wk_accel_net *net, bool *is_first) {
   uint64_t *hashes = wk_xcalloc(net->whole.n + 1, sizeof *hashes);
   for (size_t i = 0; i < net->whole.n; i++) {
     const wk_accel_op *op = &net->whole.data[i];
-    if (op->is_helper || !op->consts) continue;
+    is_first[i] = !op->is_helper && op->consts;
+    if (!is_first[i]) continue;
     hashes[i] = wk_hash64(op->consts, (size_t)wk_accel_const_bytes(op), 0);
-    if (!is_known(net, i, hashes)) out[op->layer].weights += (uint64_t)weights_of(op);
+    is_first[i] = !is_known(net, i, hashes);
   }
   free(hashes);
+}
+
+static void add_weights(const wk_accel_net *net, wk_accel_least *out) {
+  bool *is_first = wk_xcalloc(net->whole.n + 1, sizeof *is_first);
+  wk_accel_find_constants(net, is_first);
+  for (size_t i = 0; i < net->whole.n; i++) {
+    const wk_accel_op *op = &net->whole.data[i];
+    if (is_first[i]) out[op->layer].weights += (uint64_t)weights_of(op);
+  }
+  free(is_first);
 }
 
 /* Along an axis: elements that a window touches. */

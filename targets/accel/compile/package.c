@@ -5,8 +5,8 @@
 
 #include "compiler/package/program.h"
 #include "targets/accel/check/check.h"
-#include "targets/accel/compile/finalists.h"
 #include "targets/accel/compile/cuts.h"
+#include "targets/accel/compile/finalists.h"
 #include "targets/accel/compile/least.h"
 #include "targets/accel/compile/package.h"
 #include "targets/accel/compile/results.h"

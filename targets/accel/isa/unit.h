@@ -108,7 +108,7 @@ typedef struct {
                              WK_ACCEL_NO_CUT: the end */
   uint32_t late;          /* and behind this one, `after` or a later one, it uses `weights` */
   uint32_t reserved;      /* 0 */
-  uint64_t weights;       /* bytes */
+  uint64_t weights;       /* bytes; those that layers share are the first one's */
 } wk_accel_cuts;
 
 #endif
