@@ -21,7 +21,7 @@
 #include "tests/unit/accel_package.h"
 
 enum { RUN_SEEDS = 2 };
-static uint64_t first_seed = 1, n_seeds = 10;
+static uint64_t first_seed = 1, n_seeds = RANDOM_COUNT(10);
 static const char *only;
 
 /* What a graph became. */
