@@ -44,16 +44,11 @@ static void count_accesses(wk_sim_layers *out, const wk_sim_run *run) {
   }
 }
 
-static uint64_t cycles_of(const wk_machine *m, uint64_t bytes) {
-  uint64_t num = (uint64_t)m->dram_bytes.num, den = (uint64_t)m->dram_bytes.den;
-  return wk_ceil_div(bytes * den, num);
-}
-
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static void set_bounds(wk_sim_layer *l, const wk_machine *m) {
-  wk_accel_need bound =
-      wk_accel_most_of(l->ex, l->drain, l->ve, cycles_of(m, l->read + l->written));
+  uint64_t memory = wk_accel_memory_cycles(m, l->read + l->written);
+  wk_accel_need bound = wk_accel_most_of(l->ex, l->drain, l->ve, memory);
   wk_accel_need least = wk_accel_need_of(m, &l->need);
   l->bound = bound.cycles, l->limit = bound.binds;
   l->least = least.cycles, l->binds = least.binds;

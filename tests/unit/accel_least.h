@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#include "targets/accel/compile/cuts.h"
 #include "targets/accel/compile/least.h"
 #include "targets/accel/compile/stream.h"
 #include "targets/accel/isa/duration.h"
@@ -14,35 +13,26 @@
 #include "targets/accel/isa/unit_least.h"
 #include "targets/accel/model/model.h"
 
-static inline wk_accel_need accel_least_cycles(const wk_accel_net *net) {
+/* Of all layers together. */
+typedef struct {
+  wk_accel_least sum;
+  uint64_t late; /* bytes of weights, those that cuts know of */
+  uint64_t cycles;
+} accel_least;
+
+static inline accel_least accel_least_of(const wk_accel_net *net) {
   wk_accel_least *list = wk_xcalloc(net->layers.n + 1, sizeof *list);
   wk_accel_cuts *cuts = wk_xcalloc(net->layers.n + 1, sizeof *cuts);
-  wk_accel_least_of(net, list);
-  wk_accel_cuts_of(net, cuts);
-  wk_accel_need y = wk_accel_need_of_part(net->machine, list, cuts, (uint32_t)net->layers.n);
+  accel_least y = {0};
+  wk_accel_least_of(net, list, cuts);
+  for (size_t i = 0; i < net->layers.n; i++) {
+    y.sum.ex += list[i].ex, y.sum.drain += list[i].drain, y.sum.ve += list[i].ve;
+    y.sum.weights += list[i].weights, y.sum.in += list[i].in, y.sum.out += list[i].out;
+    y.late += cuts[i].weights;
+  }
+  y.cycles = wk_accel_need_of_part(net->machine, list, cuts, (uint32_t)net->layers.n).cycles;
   free(list), free(cuts);
   return y;
-}
-
-/* Of all layers, those that cuts know of. */
-static inline uint64_t accel_late_weights(const wk_accel_net *net) {
-  wk_accel_cuts *cuts = wk_xcalloc(net->layers.n + 1, sizeof *cuts);
-  uint64_t sum = 0;
-  wk_accel_cuts_of(net, cuts);
-  for (size_t i = 0; i < net->layers.n; i++) sum += cuts[i].weights;
-  free(cuts);
-  return sum;
-}
-
-static inline wk_accel_least accel_least_of(const wk_accel_net *net) {
-  wk_accel_least *list = wk_xcalloc(net->layers.n + 1, sizeof *list), sum = {0};
-  wk_accel_least_of(net, list);
-  for (size_t i = 0; i < net->layers.n; i++) {
-    sum.ex += list[i].ex, sum.drain += list[i].drain, sum.ve += list[i].ve;
-    sum.weights += list[i].weights, sum.in += list[i].in, sum.out += list[i].out;
-  }
-  free(list);
-  return sum;
 }
 
 /* What the commands need, as a package says it of layers. */
@@ -72,14 +62,15 @@ static inline uint64_t accel_cycles_of(const wk_machine *m, const wk_accel_strea
  * least; otherwise what is. */
 static inline const char *accel_below_least(const wk_accel_net *net, const wk_accel_stream *s) {
   const wk_machine *m = net->machine;
-  const wk_accel_least least = accel_least_of(net), need = accel_need_of(m, s);
+  const accel_least all = accel_least_of(net);
+  const wk_accel_least least = all.sum, need = accel_need_of(m, s);
   if (need.ex < least.ex) return "array";
   if (need.drain < least.drain) return "drain";
   if (need.ve < least.ve) return "vector";
   if (need.in < least.weights + least.in) return "bytes that are read";
   if (need.out < least.out) return "bytes that are written";
-  if (least.weights < accel_late_weights(net)) return "weights, though more of them are late,";
-  return accel_cycles_of(m, s) < accel_least_cycles(net).cycles ? "cycles" : NULL;
+  if (least.weights < all.late) return "weights, though more of them are late,";
+  return accel_cycles_of(m, s) < all.cycles ? "cycles" : NULL;
 }
 
 #endif

@@ -4,10 +4,10 @@
  * along it are taken together; of rows and columns of images, where nothing but windows lies
  * between, how far they reach is known as well. */
 #include "targets/accel/compile/cuts.h"
-#include "targets/accel/compile/least.h"
 
 #include <stdlib.h>
-#include <string.h>
+
+#include "targets/accel/compile/taps.h"
 
 /* Along an axis: element i of n covers elements [s * i - lo, s * i + hi] of u's `all`, as far as
  * these exist (SPAN); all elements together cover all (TOGETHER, and SPAN); each does (EACH). */
@@ -63,9 +63,7 @@ static cover common(cover a, cover b) {
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-typedef struct {
-  int64_t in, out, taps, stride, dilation, pad;
-} window;
+typedef wk_accel_taps window;
 
 static int64_t tap(const window *w, int64_t i, int64_t k) {
   return i * w->stride - w->pad + k * w->dilation;
@@ -81,17 +79,14 @@ static bool has_elements(const window *w) {
   return true;
 }
 
-/* Each element is in a window. */
-static bool has_results(const window *w) {
-  int64_t hit = 0;
-  for (int64_t at = 0; at < w->in; at++)
-    for (int64_t k = 0; k < w->taps; k++) {
-      int64_t i = at + w->pad - k * w->dilation;
-      if (i < 0 || i % w->stride || i / w->stride >= w->out) continue;
-      hit++;
-      break;
-    }
-  return hit == w->in;
+/* Of an element that fewest taps read. */
+static int64_t least_taps(const window *w) {
+  int64_t least = w->taps;
+  for (int64_t at = 0; at < w->in && least; at++) {
+    int64_t n = wk_accel_taps_on(w, at);
+    if (n < least) least = n;
+  }
+  return least;
 }
 
 /* Each window is all there is. */
@@ -113,25 +108,11 @@ static axis grown(const axis *a, const window *w) {
   return reaches_all(&y, w->out) ? (axis){.reach = EACH} : y;
 }
 
+/* Of windows that have elements, each. */
 static axis through(axis a, const window *w) {
-  if (!has_elements(w)) return (axis){0};
   if (a.reach == EACH || is_whole(w)) return (axis){.reach = EACH};
-  if (!has_results(w)) return (axis){0};
+  if (!least_taps(w)) return (axis){0};
   return a.reach == SPAN ? grown(&a, w) : a;
-}
-
-static window rows_of(const wk_accel_op *op) {
-  return (window){op->a.h, op->out.h, op->ky, op->sy, op->dy, op->pad_t};
-}
-
-static window columns_of(const wk_accel_op *op) {
-  return (window){op->a.w, op->out.w, op->kx, op->sx, op->dx, op->pad_l};
-}
-
-static cover windowed(const wk_accel_op *op, cover x) {
-  const window rows = rows_of(op), columns = columns_of(op);
-  x.y = through(x.y, &rows), x.x = through(x.x, &columns);
-  return x.y.reach && x.x.reach ? x : nothing;
 }
 
 /* ---- operands -------------------------------------------------------------------------------- */
@@ -223,12 +204,13 @@ static cover along(const wk_accel_op *op, const wk_accel_view *x, cover c) {
 /* Rows and columns of windows; of a result that padding alone is read for, nothing. */
 static cover through_windows(const wk_accel_op *op, cover x) {
   const axis each = {.reach = EACH};
-  const window rows = rows_of(op), columns = columns_of(op);
+  const window rows = wk_accel_taps_of_rows(op), columns = wk_accel_taps_of_columns(op);
   if (!rank_of(&x) || op->is_line) return nothing;
   if (op->is_flat) return is_all(&x) || op->out.h == 1 ? (cover){each, each, each} : nothing;
   if (!has_elements(&rows) || !has_elements(&columns)) return nothing;
   if (is_all(&x)) return x;
-  return op->a.o == 1 && op->out.o == 1 ? windowed(op, x) : nothing;
+  x.y = through(x.y, &rows), x.x = through(x.x, &columns);
+  return op->a.o == 1 && op->out.o == 1 && x.y.reach && x.x.reach ? x : nothing;
 }
 
 static bool is_one_of(wk_accel_kind kind, unsigned kinds) { return kinds >> kind & 1; }
@@ -317,29 +299,15 @@ static void follow_all(finding *f) {
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* Taps that any one element is multiplied by. */
-static int64_t taps_of_one(const window *w) {
-  int64_t least = w->taps;
-  for (int64_t at = 0; at < w->in; at++) {
-    int64_t n = 0;
-    for (int64_t k = 0; k < w->taps; k++) {
-      int64_t i = at + w->pad - k * w->dilation;
-      n += i >= 0 && i % w->stride == 0 && i / w->stride < w->out;
-    }
-    if (n < least) least = n;
-  }
-  return least;
-}
-
 /* Bytes of weights that one pixel is multiplied by, and of the record that its sums go by. */
 static uint64_t weights_of_one(const wk_accel_op *op) {
-  const window y = rows_of(op), x = columns_of(op);
+  const window y = wk_accel_taps_of_rows(op), x = wk_accel_taps_of_columns(op);
   int64_t pixels = op->out.o * op->out.h * op->out.w;
   int64_t each = (op->kind == WK_ACCEL_DWC ? 1 : op->a.c) * op->out.c;
   int64_t of_model = op->macs / (pixels * op->ky * op->kx); /* not those between groups */
   if (of_model < each) each = of_model;
   if (op->one_const || op->is_packed) return 0; /* few */
-  if (op->kind != WK_ACCEL_MM && !op->is_flat) each *= taps_of_one(&y) * taps_of_one(&x);
+  if (op->kind != WK_ACCEL_MM && !op->is_flat) each *= least_taps(&y) * least_taps(&x);
   return (uint64_t)(each ? each + op->out.c * WK_ENTRY_BYTES : 0);
 }
 
@@ -385,7 +353,7 @@ static void put_cuts(const finding *f, wk_accel_cuts *out) {
   free(sizes);
 }
 
-void wk_accel_cuts_of(const wk_accel_net *net, wk_accel_cuts *out) {
+void wk_accel_cuts_of(const wk_accel_net *net, const bool *is_first, wk_accel_cuts *out) {
   size_t layers = net->layers.n, pairs = layers * layers + 1;
   finding f = {.net = net, .n = net->whole.n, .n_layers = layers};
   f.last = wk_xcalloc(net->tensors.n + 1, sizeof *f.last);
@@ -396,14 +364,11 @@ void wk_accel_cuts_of(const wk_accel_net *net, wk_accel_cuts *out) {
   f.late = wk_xcalloc(pairs, sizeof *f.late);
   f.ended = wk_xcalloc(pairs, sizeof *f.ended);
   follow_all(&f);
-  bool *is_first = wk_xcalloc(f.n + 1, sizeof *is_first);
-  wk_accel_find_constants(net, is_first);
   for (size_t l = 0; l < layers; l++) out[l] = (wk_accel_cuts){.before = WK_ACCEL_NO_CUT};
   for (size_t i = 0; i < f.n; i++) {
     const wk_accel_op *op = &net->whole.data[i];
     if (has_weights(op) && is_first[i]) out[op->layer].weights += weights_of_one(op);
   }
-  free(is_first);
   put_cuts(&f, out);
   free(f.last), free(f.before), free(f.made), free(f.has_work);
   free(f.behind), free(f.late), free(f.ended);

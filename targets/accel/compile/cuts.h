@@ -7,7 +7,8 @@
 
 #include "targets/accel/compile/net.h"
 
-/* out: of each of the net's layers. Cuts have numbers from 1 on, in the order of time. */
-void wk_accel_cuts_of(const wk_accel_net *net, wk_accel_cuts *out);
+/* out: of each of the net's layers. is_first: of each of the whole operators: its constants count;
+ * those of others are there before. */
+void wk_accel_cuts_of(const wk_accel_net *net, const bool *is_first, wk_accel_cuts *out);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "targets/accel/compile/cuts.h"
+#include "targets/accel/compile/taps.h"
 #include "targets/accel/compile/views.h"
 #include "targets/accel/isa/duration.h"
 
@@ -167,7 +169,8 @@ static bool is_known(const wk_accel_net *net, size_t op, const uint64_t *hashes)
   return i < op;
 }
 
-void wk_accel_find_constants(const wk_accel_net *net, bool *is_first) {
+/* Of each of the whole operators, helpers apart: none before it has the same constants. */
+static void find_constants(const wk_accel_net *net, bool *is_first) {
   uint64_t *hashes = wk_xcalloc(net->whole.n + 1, sizeof *hashes);
   for (size_t i = 0; i < net->whole.n; i++) {
     const wk_accel_op *op = &net->whole.data[i];
@@ -179,31 +182,17 @@ void wk_accel_find_constants(const wk_accel_net *net, bool *is_first) {
   free(hashes);
 }
 
-static void add_weights(const wk_accel_net *net, wk_accel_least *out) {
-  bool *is_first = wk_xcalloc(net->whole.n + 1, sizeof *is_first);
-  wk_accel_find_constants(net, is_first);
+static void add_weights(const wk_accel_net *net, const bool *is_first, wk_accel_least *out) {
   for (size_t i = 0; i < net->whole.n; i++) {
     const wk_accel_op *op = &net->whole.data[i];
     if (is_first[i]) out[op->layer].weights += (uint64_t)weights_of(op);
   }
-  free(is_first);
 }
 
-/* Along an axis: elements that a window touches. */
-typedef struct {
-  int64_t all, results, taps, stride, dilation, pad;
-} axis;
-
-static int64_t touched(const axis *x) {
+/* Elements that windows read. */
+static int64_t touched(const wk_accel_taps *x) {
   int64_t sum = 0;
-  for (int64_t i = 0; i < x->all; i++) {
-    bool is_hit = false;
-    for (int64_t k = 0; k < x->taps && !is_hit; k++) {
-      int64_t at = i + x->pad - k * x->dilation;
-      is_hit = at >= 0 && at % x->stride == 0 && at / x->stride < x->results;
-    }
-    sum += is_hit;
-  }
+  for (int64_t i = 0; i < x->in; i++) sum += wk_accel_taps_on(x, i) > 0;
   return sum;
 }
 
@@ -231,8 +220,9 @@ static int64_t pixels_read(const wk_accel_op *op, const wk_accel_view *x) {
   bool has_window = x == &op->a && !op->is_flat && (op->kind == WK_ACCEL_CONV ||
                     op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_POOL);
   if (!has_window) return rows * columns;
-  return touched(&(axis){rows, op->out.h, op->ky, op->sy, op->dy, op->pad_t}) *
-         touched(&(axis){columns, op->out.w, op->kx, op->sx, op->dx, op->pad_l});
+  wk_accel_taps down = wk_accel_taps_of_rows(op), along = wk_accel_taps_of_columns(op);
+  down.in = rows, along.in = columns;
+  return touched(&down) * touched(&along);
 }
 
 /* Of a tensor in memory: the most that one of its readers touches, of each plane and of all. */
@@ -302,9 +292,13 @@ static void add_sums(const wk_accel_net *net, wk_accel_least *out) {
   free(behind);
 }
 
-void wk_accel_least_of(const wk_accel_net *net, wk_accel_least *out) {
+void wk_accel_least_of(const wk_accel_net *net, wk_accel_least *out, wk_accel_cuts *cuts) {
+  bool *is_first = wk_xcalloc(net->whole.n + 1, sizeof *is_first);
+  find_constants(net, is_first);
+  wk_accel_cuts_of(net, is_first, cuts);
   for (size_t i = 0; i < net->layers.n; i++) out[i] = (wk_accel_least){0};
-  add_weights(net, out);
+  add_weights(net, is_first, out);
+  free(is_first);
   add_sums(net, out);
   for (size_t t = 0; t < net->tensors.n; t++)
     if (is_read_from_memory(net, &net->tensors.data[t])) add_input(net, (int)t, out);

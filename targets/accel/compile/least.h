@@ -14,9 +14,8 @@
 
 #include "targets/accel/compile/net.h"
 
-/* Of each of the whole operators, helpers apart: none before it has the same constants. */
-void wk_accel_find_constants(const wk_accel_net *net, bool *is_first);
-/* out: of each of the net's layers. A weight or input that several read is the first one's. */
-void wk_accel_least_of(const wk_accel_net *net, wk_accel_least *out);
+/* out, cuts (cuts.h): of each of the net's layers. A weight or input that several read is the first
+ * one's. */
+void wk_accel_least_of(const wk_accel_net *net, wk_accel_least *out, wk_accel_cuts *cuts);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "compiler/package/program.h"
 #include "targets/accel/check/check.h"
-#include "targets/accel/compile/cuts.h"
 #include "targets/accel/compile/finalists.h"
 #include "targets/accel/compile/least.h"
 #include "targets/accel/compile/package.h"
@@ -102,8 +101,7 @@ static void name_layers(const compiled *c, wk_accel_layer *layers, const char **
 static void add_least(unit *u, const wk_accel_net *net, wk_accel_layer *layers, wk_arena *a) {
   wk_accel_least *least = wk_arena_alloc(a, net->layers.n * sizeof *least);
   wk_accel_cuts *cuts = wk_arena_alloc(a, net->layers.n * sizeof *cuts);
-  wk_accel_least_of(net, least);
-  wk_accel_cuts_of(net, cuts);
+  wk_accel_least_of(net, least, cuts);
   for (size_t i = 0; i < net->layers.n; i++)
     layers[i].compulsory = least[i].weights + least[i].in + least[i].out;
   add_bytes(&u->least, least, net->layers.n * sizeof *least);

@@ -17,13 +17,14 @@ wk_accel_need wk_accel_most_of(uint64_t ex, uint64_t drain, uint64_t ve, uint64_
   return (wk_accel_need){of[best], of[best] ? names[best] : ""};
 }
 
-static uint64_t cycles_of(const wk_machine *m, uint64_t bytes) {
+uint64_t wk_accel_memory_cycles(const wk_machine *m, uint64_t bytes) {
   return wk_ceil_div(bytes * (uint64_t)m->dram_bytes.den, (uint64_t)m->dram_bytes.num);
 }
 
 wk_accel_need wk_accel_need_of(const wk_machine *m, const wk_accel_least *x) {
   uint64_t in = x->weights + x->in, bus = wk_ceil_div(most(in, x->out), (uint64_t)m->bus);
-  return wk_accel_most_of(x->ex, x->drain, x->ve, most(cycles_of(m, in + x->out), bus));
+  uint64_t memory = wk_accel_memory_cycles(m, in + x->out);
+  return wk_accel_most_of(x->ex, x->drain, x->ve, most(memory, bus));
 }
 
 /* ---- cuts ------------------------------------------------------------------------------------ */

@@ -12,6 +12,8 @@ typedef struct {
   const char *binds; /* "array", "vector", "drain" or "memory"; "": no cycles */
 } wk_accel_need;
 
+/* That memory takes for so many bytes. */
+uint64_t wk_accel_memory_cycles(const wk_machine *m, uint64_t bytes);
 /* The most of these. */
 wk_accel_need wk_accel_most_of(uint64_t ex, uint64_t drain, uint64_t ve, uint64_t memory);
 
