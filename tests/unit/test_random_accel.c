@@ -134,6 +134,23 @@ static bool check_graph(uint64_t seed, const wk_module *m, attempt *a) {
   return false;
 }
 
+/* Takes the network. */
+static bool check_with(uint64_t seed, wk_module *m, const wk_target_args *target) {
+  attempt a = {.target = *target};
+  bool fine = check_graph(seed, m, &a);
+  wk_str_free(&a.text);
+  wk_module_free(m);
+  return fine;
+}
+
+static wk_module *parsed(wk_str *text, const char *name) {
+  wk_module *m;
+  wk_status s = wk_module_parse(text->s, name, &m);
+  if (s) fail_msg("%s: %s: %s", s->place, s->message, text->s);
+  wk_str_free(text);
+  return m;
+}
+
 /* ---- tests ----------------------------------------------------------------------------------- */
 
 /* None at times. */
@@ -223,7 +240,6 @@ static void add_window(wk_str *b, wk_rng *random, int i, int64_t *rows, int64_t 
 static wk_module *wide(uint64_t seed) {
   wk_rng random = {seed};
   wk_str b = {0};
-  wk_module *m;
   int64_t rows = wk_rng_range(&random, 0, 1) * 4, columns;
   columns = wk_rng_range(&random, 500, rows ? 1500 : 2500);
   int n = (int)wk_rng_range(&random, 1, 3);
@@ -232,10 +248,7 @@ static wk_module *wide(uint64_t seed) {
   wk_str_printf(&b, "%lld]) {\n", (long long)columns);
   for (int i = 0; i < n; i++) add_window(&b, &random, i, &rows, &columns);
   wk_str_printf(&b, "  output %%v%d\n}\n}\n", n);
-  wk_status s = wk_module_parse(b.s, "wide", &m);
-  if (s) fail_msg("%s: %s: %s", s->place, s->message, b.s);
-  wk_str_free(&b);
-  return m;
+  return parsed(&b, "wide");
 }
 
 static void wide_images(void **state) {
@@ -245,13 +258,10 @@ static void wide_images(void **state) {
   (void)state;
   memset(&tally, 0, sizeof tally);
   for (uint64_t seed = 0; seed < RANDOM_COUNT(60); seed++) {
-    wk_module *m = wide(seed);
-    attempt a = {.target = {.target = machines[seed % 2],
-                            .settings = WK_SETTINGS({"prefetch", modes[seed / 2 % 5]},
-                                                    {"effort", "1"})}};
-    bad += !check_graph(seed, m, &a);
-    wk_str_free(&a.text);
-    wk_module_free(m);
+    const wk_target_args target = {.target = machines[seed % 2],
+                                   .settings = WK_SETTINGS({"prefetch", modes[seed / 2 % 5]},
+                                                           {"effort", "1"})};
+    bad += !check_with(seed, wide(seed), &target);
   }
   assert_int_equal(bad, 0);
   assert_int_equal(tally.refused, 0);
@@ -261,7 +271,6 @@ static void wide_images(void **state) {
 static wk_module *patches(uint64_t seed) {
   wk_rng random = {seed};
   wk_str b = {0};
-  wk_module *m;
   const int k = (int)wk_rng_range(&random, 2, 20), l = (int)wk_rng_range(&random, 2, 20);
   const int c = (int)wk_rng_range(&random, 1, 4), h = (int)wk_rng_range(&random, 1, 9);
   const int w = (int)wk_rng_range(&random, 1, 9), out = (int)wk_rng_range(&random, 1, 40);
@@ -271,24 +280,17 @@ static wk_module *patches(uint64_t seed) {
                 "{strides=[%d,%d], pads=[0,0,0,0], dilations=[1,1], epilogue=\"sat<i8>("
                 "rescale(%%0, 9000000i64, 30i64))\"} : i8[2,%d,%d,%d]\n  output %%y\n}\n}\n",
                 out, c, k, l, k, l, out, h, w);
-  wk_status s = wk_module_parse(b.s, "patches", &m);
-  if (s) fail_msg("%s: %s: %s", s->place, s->message, b.s);
-  wk_str_free(&b);
-  return m;
+  return parsed(&b, "patches");
 }
 
 static void patches_as_channels(void **state) {
   int bad = 0;
   (void)state;
   memset(&tally, 0, sizeof tally);
-  for (uint64_t seed = 0; seed < RANDOM_COUNT(40); seed++) {
-    wk_module *m = patches(seed);
-    attempt a = {.target = {.target = seed % 2 ? "accel:base" : "accel:tiny",
-                            .settings = WK_SETTINGS({"effort", "1"})}};
-    bad += !check_graph(seed, m, &a);
-    wk_str_free(&a.text);
-    wk_module_free(m);
-  }
+  for (uint64_t seed = 0; seed < RANDOM_COUNT(40); seed++)
+    bad += !check_with(seed, patches(seed),
+                       &(wk_target_args){.target = seed % 2 ? "accel:base" : "accel:tiny",
+                                         .settings = WK_SETTINGS({"effort", "1"})});
   assert_int_equal(bad, 0);
   assert_int_equal(tally.accel_macs, tally.macs);
 }
@@ -297,7 +299,6 @@ static void patches_as_channels(void **state) {
 static wk_module *blocks(uint64_t seed) {
   wk_rng random = {seed};
   wk_str b = {0};
-  wk_module *m;
   const int n = (int)wk_rng_range(&random, 1, 2), c = (int)wk_rng_range(&random, 1, 18);
   const int is_line = !wk_rng_range(&random, 0, 2), back = (int)wk_rng_range(&random, 0, 1);
   const int rows = is_line ? 1 : (int)wk_rng_range(&random, 1, 3);
@@ -315,24 +316,17 @@ static wk_module *blocks(uint64_t seed) {
     wk_str_printf(&b, "  %%z = max_pool(%%y) {kernel=[1,2], strides=[1,1], pads=[0,1,0,0], "
                   "dilations=[1,1]} : i8[%s]\n", back ? narrow : wide);
   wk_str_printf(&b, "  output %%%c\n}\n}\n", seed % 2 ? 'z' : 'y');
-  wk_status s = wk_module_parse(b.s, "blocks", &m);
-  if (s) fail_msg("%s: %s: %s", s->place, s->message, b.s);
-  wk_str_free(&b);
-  return m;
+  return parsed(&b, "blocks");
 }
 
 static void blocks_of_pixels(void **state) {
   int bad = 0;
   (void)state;
   memset(&tally, 0, sizeof tally);
-  for (uint64_t seed = 0; seed < RANDOM_COUNT(150); seed++) {
-    wk_module *m = blocks(seed);
-    attempt a = {.target = {.target = seed % 4 ? "accel:base" : "accel:tiny",
-                            .settings = WK_SETTINGS({"effort", "0"})}};
-    bad += !check_graph(seed, m, &a);
-    wk_str_free(&a.text);
-    wk_module_free(m);
-  }
+  for (uint64_t seed = 0; seed < RANDOM_COUNT(150); seed++)
+    bad += !check_with(seed, blocks(seed),
+                       &(wk_target_args){.target = seed % 4 ? "accel:base" : "accel:tiny",
+                                         .settings = WK_SETTINGS({"effort", "0"})});
   assert_int_equal(bad, 0);
   assert_true(tally.accel_nodes * 3 > tally.nodes);
 }
@@ -465,13 +459,10 @@ static void check_drawn(wk_module *(*network)(uint64_t seed), uint64_t often, co
   int bad = 0;
   memset(&tally, 0, sizeof tally);
   for (uint64_t seed = 0; seed < RANDOM_COUNT(60); seed++) {
-    wk_module *m = network(seed);
-    const char *chosen = seed % often ? usual : effort;
-    attempt a = {.target = {.target = machines[seed % 3],
-                            .settings = WK_SETTINGS({"effort", chosen})}};
-    bad += !check_graph(seed, m, &a);
-    wk_str_free(&a.text);
-    wk_module_free(m);
+    const wk_target_args target = {
+        .target = machines[seed % 3],
+        .settings = WK_SETTINGS({"effort", seed % often ? usual : effort})};
+    bad += !check_with(seed, network(seed), &target);
   }
   assert_int_equal(bad, 0);
 }
@@ -557,15 +548,12 @@ static void ideas_left_out(void **state) {
   int bad = 0;
   (void)state;
   for (uint64_t seed = 5100; seed < 5100 + RANDOM_COUNT(6); seed++)
-    for (size_t i = 0; i < sizeof ideas / sizeof *ideas; i++) {
-      wk_module *m = draw(seed);
-      attempt a = {.target = {.target = machines[seed % 3],
-                              .settings = WK_SETTINGS({"prefetch", "auto"}, {"effort", "2"},
-                                                      {"without", ideas[i]})}};
-      bad += !check_graph(seed, m, &a);
-      wk_str_free(&a.text);
-      wk_module_free(m);
-    }
+    for (size_t i = 0; i < sizeof ideas / sizeof *ideas; i++)
+      bad += !check_with(seed, draw(seed),
+                         &(wk_target_args){.target = machines[seed % 3],
+                                           .settings = WK_SETTINGS({"prefetch", "auto"},
+                                                                   {"effort", "2"},
+                                                                   {"without", ideas[i]})});
   assert_int_equal(bad, 0);
 }
 
