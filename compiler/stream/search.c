@@ -452,6 +452,33 @@ static void search_others(searching *x, searches *s) {
   }
 }
 
+/* By what all of its rounds take, where a few stood for them. */
+static void improve_rounds(searching *x) {
+  int few = x->plan.limit;
+  x->plan.limit = 0;
+  improve(x);
+  x->plan.limit = few;
+}
+
+static bool has_few_rounds(const searching *x) {
+  return x->plan.limit > 1 && !wk_sched_is_long(&x->plan);
+}
+
+/* The best plan, and the others that are near it. */
+static void improve_finally(searching *x, searches *s) {
+  improve(x);
+  if (has_few_rounds(x)) improve_rounds(x);
+  for (size_t i = 0; i < WK_COUNTOF(others) && has_few_rounds(x); i++) {
+    searching *y = &s->list[i].y;
+    int64_t cycles[2];
+    if (!s->list[i].is_begun || s->list[i].failed || !has_few_rounds(y)) continue;
+    y->steps = x->steps;
+    if (!is_near(y, x)) continue;
+    improve_rounds(y);
+    (void)take_faster(x, y, INT64_MAX, cycles);
+  }
+}
+
 static wk_status search_all(searching *x, int limit) {
   wk_sched_steps *steps = x->steps;
   x->plan = (wk_sched_plan){.limit = limit};
@@ -459,9 +486,9 @@ static wk_status search_all(searching *x, int limit) {
   wk_sched_do(x, search_one, &s, wk_sched_beside(x) > 1 ? 1 + WK_COUNTOF(others) : 1);
   x->steps = steps;
   if (!s.failed) search_others(x, &s);
+  if (!s.failed) improve_finally(x, &s);
   for (size_t i = 0; i < WK_COUNTOF(others); i++) free_other(&s.list[i]);
   if (s.failed) return s.failed;
-  improve(x);
   record_plan(x);
   return NULL;
 }
