@@ -87,9 +87,10 @@ static wk_sched_place operand_place(wk_sched_builder *b, const wk_sched_view *v,
   if (s->place.buffer < 0 && !wk_sched_is_made_here(b, t)) {
     const wk_sched_place before = wk_sched_place_before(b, t);
     bool same = before.buffer >= 0 && before.row <= s->low &&
-                before.row + before.rows >= s->high;
+                before.row + before.rows >= s->high && before.plane <= s->read[0] &&
+                before.plane + before.planes >= s->read[1];
     s->place = same ? before
-                    : load(b, t, wk_sched_op_of(b, op)->layer, s->low, s->high, s->planes);
+                    : load(b, t, wk_sched_op_of(b, op)->layer, s->low, s->high, s->read);
   }
   return s->place.buffer < 0 ? wk_sched_place_before(b, t) : s->place;
 }

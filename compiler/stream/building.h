@@ -14,6 +14,7 @@ typedef struct {
   int64_t low, high;     /* rows that readers need in this strip */
   int64_t keep;          /* the first row that a reader may still need */
   int64_t planes[2];     /* that readers of the group need */
+  int64_t read[2];       /* those that do so in the strip */
   int64_t made[2];       /* that the group writes */
   bool is_stored;        /* the rows of this strip are */
 } wk_sched_tensor_state;

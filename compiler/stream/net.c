@@ -43,7 +43,7 @@ void wk_sched_rows_of(const wk_sched_tensor *t, const wk_sched_view *x, int64_t 
   rows[0] = 0, rows[1] = t->rows;
   if (x->is_whole || y1 <= y0) return;
   rows[0] = x->first + y0 * x->step;
-  rows[1] = x->first + (y1 - 1) * x->step + 1;
+  rows[1] = x->first + (y1 - 1) * x->step + 1 + x->extra;
 }
 
 int64_t wk_sched_rows_below(const wk_sched_tensor *t, const wk_sched_view *x, int64_t end) {

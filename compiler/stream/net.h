@@ -24,14 +24,14 @@ typedef struct {
   bool is_shaped; /* the machine's own function loads it, otherwise than it lies in memory */
 } wk_sched_tensor;
 
-/* What an operator has of a tensor. Its row y is row first + y * step (>= 0) of the tensor; without
- * rows (is_whole) it has all of them at once. */
+/* What an operator has of a tensor. Its row y is row first + y * step (>= 0) of the tensor, and
+ * `extra` rows behind it, fewer than `step`; without rows (is_whole) it has all of them at once. */
 typedef struct {
   int tensor; /* -1: none */
   int64_t planes[2];
   int64_t stack; /* planes from one stack of the operator to the next; 0: all have the same ones */
   bool is_whole;
-  int64_t rows, first, step;
+  int64_t rows, first, step, extra;
   /* Of operands: rows [y0, y1) of the result need rows [y0 * stride - pad,
    * (y1 - 1) * stride - pad + span), as far as there are such; without a window those rows. */
   bool has_window;

@@ -8,13 +8,22 @@
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+/* Rows of the result come some at a time. */
+static bool round_up(wk_sched_builder *b, const wk_sched_view *x, int64_t end) {
+  int64_t rows[2], *there = &b->strip->tensors[x->tensor].end;
+  wk_sched_rows_of(wk_sched_tensor_of(b, x->tensor), x, 0, end, rows);
+  if (rows[1] <= *there) return true;
+  *there = rows[1];
+  return false;
+}
+
 /* Rows that the operator computes, and that it asks others for; true: they have these already. */
 static bool ask_for_rows(wk_sched_builder *b, int index) {
   const wk_sched_op *op = wk_sched_op_of(b, index);
   wk_sched_op_rows *s = &b->strip->ops[index];
   int t = op->out.tensor;
-  bool is_settled = true;
   s->end = wk_sched_rows_below(wk_sched_tensor_of(b, t), &op->out, b->strip->tensors[t].end);
+  bool is_settled = s->end <= s->done || round_up(b, &op->out, s->end);
   for (int k = 0; k < WK_SCHED_OPERANDS && s->end > s->done; k++) {
     const wk_sched_view *v = &op->in[k];
     int64_t rows[2];
@@ -92,6 +101,14 @@ static void find_rows(wk_sched_builder *b) {
   find_rows_up_to(b, n, of);
 }
 
+static void join_planes(const wk_sched_builder *b, const wk_sched_op *op, const wk_sched_view *x,
+                        int64_t all[2]) {
+  int64_t planes[2];
+  wk_sched_round_planes(b, op, x, planes);
+  if (planes[0] < all[0]) all[0] = planes[0];
+  if (planes[1] > all[1]) all[1] = planes[1];
+}
+
 static void find_needs(wk_sched_builder *b) {
   const wk_sched_group *g = b->base.group;
   for (int i = g->first; i <= g->last; i++) {
@@ -110,16 +127,9 @@ static void find_needs(wk_sched_builder *b) {
       wk_sched_needed_rows(wk_sched_tensor_of(b, v->tensor), v, s->done, s->end, rows);
       if (rows[0] < x->low) x->low = rows[0];
       if (rows[1] > x->high) x->high = rows[1];
+      join_planes(b, op, v, x->read);
     }
   }
-}
-
-static void join_planes(const wk_sched_builder *b, const wk_sched_op *op, const wk_sched_view *x,
-                        int64_t all[2]) {
-  int64_t planes[2];
-  wk_sched_round_planes(b, op, x, planes);
-  if (planes[0] < all[0]) all[0] = planes[0];
-  if (planes[1] > all[1]) all[1] = planes[1];
 }
 
 /* Planes of tensors in the round. */
@@ -171,7 +181,8 @@ static void begin_tensors(wk_sched_builder *b, const wk_sched_strip *last) {
     int t = b->tensors.data[i];
     wk_sched_tensor_state y = {.place = {.buffer = -1}, .before = {.buffer = -1},
                                .low = INT64_MAX, .keep = INT64_MAX,
-                               .planes = {INT64_MAX, 0}, .made = {INT64_MAX, 0}};
+                               .planes = {INT64_MAX, 0}, .read = {INT64_MAX, 0},
+                               .made = {INT64_MAX, 0}};
     if (!is_new) {
       const wk_sched_tensor_state *z = &last->tensors[t];
       memcpy(y.planes, z->planes, sizeof y.planes);

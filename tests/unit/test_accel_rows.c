@@ -123,6 +123,40 @@ static void rows_of_pictures(void **state) {
   }
 }
 
+/* Windows beside one another of an image, whose pixels are rows or not. */
+static void draw_windows(wk_rng *r, subject *s) {
+  *s = (subject){.net = {.n = LANES}};
+  const int64_t windows = draw(r, 1, 4), w = draw(r, 1, 4), h = draw(r, 1, 4);
+  const int64_t columns = windows * w + draw(r, 0, 2), above = draw(r, 0, 2);
+  const int64_t rows = above + h + draw(r, 0, 2), planes = draw(r, 1, 3);
+  const bool are_rows = draw(r, 0, 1);
+  s->tensor = (wk_accel_tensor){.planes = planes, .rows = are_rows ? rows * columns : rows,
+                                .row = LANES * (are_rows ? 1 : columns)};
+  s->tensor.bytes = planes * rows * columns * LANES;
+  s->net.tensors.data = &s->tensor;
+  s->net.tensors.n = 1;
+  s->view = (wk_accel_view){.offset = above * columns * LANES, .o = windows, .c = planes * LANES,
+                            .h = h, .w = w, .so = w * LANES, .sb = rows * columns * LANES,
+                            .sy = columns * LANES, .sx = LANES};
+}
+
+static void rows_of_stacks(void **state) {
+  wk_rng r = {6};
+  (void)state;
+  for (int i = 0; i < ROUNDS; i++) {
+    subject s;
+    draw_windows(&r, &s);
+    const wk_accel_view *x = &s.view;
+    int64_t y0 = draw(&r, 0, x->h - 1), y1 = draw(&r, y0 + 1, x->h), rows[2], planes[2];
+    rows_of(&s, x, y0, y1, rows);
+    planes_of(&s, x, planes);
+    assert_int_equal(rows[0], row_of(&s, y0));
+    assert_int_equal(rows[1], address_of(x, x->o - 1, 0, y1 - 1, x->w - 1) / s.tensor.row + 1);
+    assert_true(planes[0] == 0 && planes[1] == s.tensor.planes);
+    assert_int_equal(wk_accel_stack_planes(&s.net, x), 0);
+  }
+}
+
 /* Of what is no picture all rows are needed, and all are there or none. */
 static void rows_of_others(void **state) {
   wk_rng r = {2};
@@ -148,8 +182,9 @@ static const struct {
   bool is_picture;
   wk_accel_view view;
 } views[] = {
-#define VIEW(is, start, height, width, ...) \
-  {is, {.offset = start, .o = 1, .c = 8, .h = height, .w = width, __VA_ARGS__}}
+#define VIEW(is, start, height, width, ...) STACKS(is, start, 1, height, width, __VA_ARGS__)
+#define STACKS(is, start, stacks, height, width, ...) \
+  {is, {.offset = start, .o = stacks, .c = 8, .h = height, .w = width, __VA_ARGS__}}
     /* all rows, all columns, and one more */
     VIEW(true, 0, 5, 4, .sb = 160, .sy = 32, .sx = 8),
     VIEW(false, 0, 6, 4, .sb = 160, .sy = 32, .sx = 8),
@@ -171,8 +206,25 @@ static const struct {
     VIEW(true, 64, 5, 1, .sb = 160, .sy = 0, .sx = 8),
     /* planes */
     VIEW(false, 0, 5, 4, .sb = 168, .sy = 32, .sx = 8),
-    VIEW(false, 0, 5, 4, .sb = 160, .so = 8, .sy = 32, .sx = 8),
+    VIEW(true, 0, 5, 4, .sb = 160, .so = 8, .sy = 32, .sx = 8),
     VIEW(true, 0, 5, 4, .sb = 320, .so = 160, .sy = 32, .sx = 8),
+    /* pixels that are rows: no row of the view begins before the one above has ended */
+    VIEW(true, 0, 1, 5, .sb = 160, .sx = 32),
+    VIEW(false, 0, 1, 6, .sb = 160, .sx = 32),
+    VIEW(false, 0, 1, 4, .sb = 160, .sx = 40),
+    VIEW(true, 0, 2, 2, .sb = 160, .sy = 64, .sx = 32),
+    VIEW(true, 32, 2, 2, .sb = 160, .sy = 64, .sx = 32),
+    VIEW(false, 64, 2, 2, .sb = 160, .sy = 64, .sx = 32),
+    VIEW(false, 0, 2, 3, .sb = 160, .sy = 64, .sx = 32),
+    VIEW(false, 0, 3, 2, .sb = 160, .sy = 32, .sx = 32),
+    /* stacks beside or below one another */
+    STACKS(true, 0, 2, 5, 2, .sb = 160, .so = 16, .sy = 32, .sx = 8),
+    STACKS(false, 0, 2, 5, 3, .sb = 160, .so = 16, .sy = 32, .sx = 8),
+    STACKS(true, 0, 5, 1, 4, .sb = 160, .so = 32, .sx = 8),
+    STACKS(false, 0, 6, 1, 4, .sb = 160, .so = 32, .sx = 8),
+    STACKS(true, 0, 2, 2, 4, .sb = 160, .so = 32, .sy = 64, .sx = 8),
+    STACKS(false, 0, 2, 2, 4, .sb = 160, .so = 64, .sy = 32, .sx = 8),
+    STACKS(false, 32, 2, 4, 4, .sb = 160, .so = -32, .sy = 32, .sx = 8),
 };
 
 static void what_is_a_picture(void **state) {
@@ -291,7 +343,7 @@ static void pixels_in_places(void **state) {
   for (int i = 0; i < ROUNDS; i++) {
     subject s;
     int64_t rows[2], planes[2];
-    draw_picture(&r, &s);
+    (i % 4 ? draw_picture : draw_windows)(&r, &s);
     const wk_accel_view *x = &s.view;
     const wk_accel_tensor *t = &s.tensor;
     if (x->h == 1) s.view.sy = 0; /* which no pixel goes by */
@@ -320,7 +372,8 @@ static void pixels_in_places(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rows_of_pictures), cmocka_unit_test(rows_of_others),
+      cmocka_unit_test(rows_of_pictures), cmocka_unit_test(rows_of_stacks),
+      cmocka_unit_test(rows_of_others),
       cmocka_unit_test(what_is_a_picture), cmocka_unit_test(planes_that_go_back),
       cmocka_unit_test(rows_of_windows), cmocka_unit_test(rows_of_operands),
       cmocka_unit_test(pixels_in_places)};

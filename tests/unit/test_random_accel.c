@@ -22,6 +22,7 @@
 #include "tests/random_integer.h"
 #include "tests/random_layers.h"
 #include "tests/random_machine.h"
+#include "tests/random_tokens.h"
 #include "tests/unit/accel_run.h"
 
 static uint64_t first_seed = 1, n_seeds = RANDOM_COUNT(120);
@@ -331,126 +332,7 @@ static void blocks_of_pixels(void **state) {
   assert_true(tally.accel_nodes * 3 > tally.nodes);
 }
 
-/* ---- attention with masks -------------------------------------------------------------------- */
-
-/* softmax(q k^T, where the mask is) v of h heads; masks of bools as models have them, by keys, by
- * rows and keys, or causal, which is a constant. */
-static wk_module *attention(uint64_t seed) {
-  wk_rng random = {seed};
-  wk_str b = {0};
-  wk_module *m;
-  int64_t changes;
-  const char *x = seed % 2 ? "u8" : "i8";
-  const int h = (int)wk_rng_range(&random, 1, 4), rows = (int)wk_rng_range(&random, 1, 40);
-  const int keys = (int)wk_rng_range(&random, 1, 70), d = (int)wk_rng_range(&random, 1, 40);
-  const int kind = (int)wk_rng_range(&random, 0, 2), zero = seed % 2 ? 0 : -128;
-  wk_str_printf(&b, "module \"attention\" {\ngraph @main(%%q: %s[1,%d,%d,%d], %%k: %s[1,%d,%d,%d], "
-                "%%v: %s[1,%d,%d,%d]", x, h, rows, d, x, h, d, keys, x, h, keys, d);
-  if (kind < 2) wk_str_printf(&b, ", %%keep: bool[1,1,%d,%d]", kind ? rows : 1, keys);
-  wk_str_printf(&b, ") {\n  %%s = constant f32[] {0.05}\n  %%z = constant %s[] {%d}\n"
-                "  %%sp = constant f32[] {0.0039}\n  %%zp = constant %s[] {%d}\n"
-                "  %%far = constant f32[] {-3e38}\n", x, zero + 128, x, zero);
-  static const char *const inputs[] = {"q", "k", "v"};
-  for (int i = 0; i < 3; i++)
-    wk_str_printf(&b, "  %%r%s = dequantize(%%%s, %%s, %%z) : f32[1,%d,%d,%d]\n", inputs[i],
-                  inputs[i], h, i == 0 ? rows : i == 1 ? d : keys, i == 1 ? keys : d);
-  if (kind == 2) {
-    wk_str_printf(&b, "  %%keep = constant bool[%d,%d] {", rows, keys);
-    for (int i = 0; i < rows * keys; i++)
-      wk_str_printf(&b, "%s%s", i ? ", " : "", i % keys <= i / keys ? "1" : "0");
-    wk_str_add(&b, "}\n");
-  }
-  wk_str_printf(&b, "  %%a = matmul(%%rq, %%rk) : f32[1,%d,%d,%d]\n", h, rows, keys);
-  wk_str_printf(&b, "  %%qa = quantize(%%a, %%s, %%z) {to=%s} : %s[1,%d,%d,%d]\n", x, x, h, rows,
-                keys);
-  wk_str_printf(&b, "  %%ra = dequantize(%%qa, %%s, %%z) : f32[1,%d,%d,%d]\n", h, rows, keys);
-  wk_str_printf(&b, "  %%m = where(%%keep, %%ra, %%far) : f32[1,%d,%d,%d]\n", h, rows, keys);
-  wk_str_printf(&b, "  %%p = softmax(%%m) {axis=3} : f32[1,%d,%d,%d]\n", h, rows, keys);
-  wk_str_printf(&b, "  %%qp = quantize(%%p, %%sp, %%zp) {to=%s} : %s[1,%d,%d,%d]\n", x, x, h,
-                rows, keys);
-  wk_str_printf(&b, "  %%rp = dequantize(%%qp, %%sp, %%zp) : f32[1,%d,%d,%d]\n", h, rows, keys);
-  wk_str_printf(&b, "  %%c = matmul(%%rp, %%rv) : f32[1,%d,%d,%d]\n", h, rows, d);
-  wk_str_printf(&b, "  %%qc = quantize(%%c, %%s, %%z) {to=%s} : %s[1,%d,%d,%d]\n  output %%qc\n"
-                "}\n}\n", x, x, h, rows, d);
-  wk_status s = wk_module_parse(b.s, "attention", &m);
-  if (!s) s = wk_integer_convert(m, &changes);
-  if (s) fail_msg("%s: %s", s->place ? s->place : "", s->message);
-  wk_str_free(&b);
-  return m;
-}
-
-/* Weights [from, to], by no pattern that heads have. */
-static void put_weights(wk_str *b, const char *name, int from, int to) {
-  wk_str_printf(b, "  %%%s8 = constant i8[%d,%d] {", name, from, to);
-  for (int i = 0; i < from * to; i++) wk_str_printf(b, "%s%d", i ? ", " : "", i * 37 % 19 - 9);
-  wk_str_printf(b, "}\n  %%%s = dequantize(%%%s8, %%s, %%i) : f32[%d,%d]\n", name, name, from, to);
-}
-
-static void put_rounded(wk_str *b, const char *name, const char *type) {
-  wk_str_printf(b, "  %%q%s = quantize(%%%s, %%s, %%z) {to=u8} : u8[%s]\n"
-                "  %%r%s = dequantize(%%q%s, %%s, %%z) : f32[%s]\n", name, name, type, name, name,
-                type);
-}
-
-/* Heads [1, h, rows, d] of columns from `first` on, which the value has `width` of; of keys turned
- * over. */
-static void put_heads(wk_str *b, const char *from, const char *name, int first, int width, int h,
-                      int rows, int d) {
-  if (width > h * d)
-    wk_str_printf(b, "  %%c%s = slice(%%%s) {starts=[0,0,%d], sizes=[1,%d,%d], steps=[1,1,1]} : "
-                  "f32[1,%d,%d]\n", name, from, first, rows, h * d, rows, h * d);
-  bool is_key = *name == 'k';
-  wk_str_printf(b, "  %%h%s = reshape(%%%s%s) {shape=[1,%d,%d,%d]} : f32[1,%d,%d,%d]\n", name,
-                width > h * d ? "c" : "", width > h * d ? name : from, rows, h, d, rows, h, d);
-  wk_str_printf(b, "  %%%s = transpose(%%h%s) {perm=[0,2,%s]} : f32[1,%d,%d,%d]\n", name, name,
-                is_key ? "3,1" : "1,3", h, is_key ? d : rows, is_key ? rows : d);
-}
-
-/* Attention of a tensor with itself: queries, keys and values by three products or by one. */
-static wk_module *projected(uint64_t seed) {
-  wk_rng random = {seed};
-  wk_str b = {0};
-  wk_module *m;
-  int64_t changes;
-  static const char *const parts[] = {"q", "k", "v"};
-  const int h = (int)wk_rng_range(&random, 1, 5), rows = (int)wk_rng_range(&random, 1, 60);
-  const int d = 8 * (int)wk_rng_range(&random, 1, 5), in = 16 * (int)wk_rng_range(&random, 1, 4);
-  const bool is_joint = wk_rng_range(&random, 0, 1);
-  char type[64];
-  wk_str_printf(&b, "module \"projected\" {\ngraph @main(%%x: u8[1,%d,%d]) {\n"
-                "  %%s = constant f32[] {0.05}\n  %%z = constant u8[] {128}\n"
-                "  %%i = constant i8[] {0}\n  %%sp = constant f32[] {0.0039}\n"
-                "  %%zp = constant u8[] {0}\n  %%by = constant f32[] {0.25}\n"
-                "  %%rx = dequantize(%%x, %%s, %%z) : f32[1,%d,%d]\n", rows, in, rows, in);
-  for (int i = 0; i < (is_joint ? 1 : 3); i++) {
-    const int width = (is_joint ? 3 : 1) * h * d;
-    char w[8], y[8], made[8];
-    snprintf(w, sizeof w, "w%d", i), snprintf(y, sizeof y, "y%d", i);
-    snprintf(made, sizeof made, "ry%d", i), snprintf(type, sizeof type, "1,%d,%d", rows, width);
-    put_weights(&b, w, in, width);
-    wk_str_printf(&b, "  %%%s = matmul(%%rx, %%%s) : f32[%s]\n", y, w, type);
-    put_rounded(&b, y, type);
-    for (int k = is_joint ? 0 : i; k < (is_joint ? 3 : i + 1); k++)
-      put_heads(&b, made, parts[k], k * h * d, width, h, rows, d);
-  }
-  snprintf(type, sizeof type, "1,%d,%d,%d", h, rows, rows);
-  wk_str_printf(&b, "  %%t = matmul(%%q, %%k) : f32[%s]\n  %%a = mul(%%t, %%by) : f32[%s]\n", type,
-                type);
-  put_rounded(&b, "a", type);
-  wk_str_printf(&b, "  %%p = softmax(%%ra) {axis=3} : f32[%s]\n"
-                "  %%qp = quantize(%%p, %%sp, %%zp) {to=u8} : u8[%s]\n"
-                "  %%rp = dequantize(%%qp, %%sp, %%zp) : f32[%s]\n"
-                "  %%c = matmul(%%rp, %%v) : f32[1,%d,%d,%d]\n", type, type, type, h, rows, d);
-  snprintf(type, sizeof type, "1,%d,%d,%d", h, rows, d);
-  put_rounded(&b, "c", type);
-  wk_str_printf(&b, "  output %%qc\n}\n}\n");
-  wk_status s = wk_module_parse(b.s, "projected", &m);
-  if (!s) s = wk_module_normalise(m);
-  if (!s) s = wk_integer_convert(m, &changes);
-  if (s) fail_msg("%s: %s: %s", s->place ? s->place : "", s->message, b.s);
-  wk_str_free(&b);
-  return m;
-}
+/* ---- tokens -------------------------------------------------------------------------------- */
 
 /* Networks on three machines in turn: with `effort` every `often` times, else with `usual`. */
 static void check_drawn(wk_module *(*network)(uint64_t seed), uint64_t often, const char *effort,
@@ -467,15 +349,21 @@ static void check_drawn(wk_module *(*network)(uint64_t seed), uint64_t often, co
   assert_int_equal(bad, 0);
 }
 
+static void windows_of_tokens(void **state) {
+  (void)state;
+  check_drawn(random_windowed, 4, "1", "0");
+  assert_int_equal(tally.accel_macs, tally.macs);
+}
+
 static void projected_attention(void **state) {
   (void)state;
-  check_drawn(projected, 3, "0", "1");
+  check_drawn(random_projected, 3, "0", "1");
   assert_true(tally.accel_macs > tally.macs / 2);
 }
 
 static void masked_attention(void **state) {
   (void)state;
-  check_drawn(attention, 5, "2", "0");
+  check_drawn(random_attention, 5, "2", "0");
   assert_int_equal(tally.parts, RANDOM_COUNT(60));
   assert_int_equal(tally.accel_macs, tally.macs);
 }
@@ -612,6 +500,7 @@ int main(int argc, char **argv) {
                                      cmocka_unit_test(blocks_of_pixels),
                                      cmocka_unit_test(masked_attention),
                                      cmocka_unit_test(projected_attention),
+                                     cmocka_unit_test(windows_of_tokens),
                                      cmocka_unit_test(modes_and_efforts),
                                      cmocka_unit_test(ideas_left_out),
                                      cmocka_unit_test(rtl_and_memories)};

@@ -286,8 +286,7 @@ bool wk_accel_rows(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view 
   return true;
 }
 
-/* Of images: pixels as they are. */
-static bool pixels(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out) {
+bool wk_accel_pixels(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out) {
   int h = x->rank - 3;
   wk_accel_operand first = *x;
   first.dims[h] = 1;
@@ -314,7 +313,7 @@ static bool any_line(wk_accel_making *k, const wk_accel_operand *x, wk_accel_vie
 wk_accel_view_of *wk_accel_view_for(const wk_accel_operand *const x[], int n, bool is_line) {
   bool are_images = is_image(x[0]);
   for (int i = 1; i < n; i++) are_images = are_images && (is_image(x[i]) || is_pixel(x[i]));
-  return are_images ? pixels : is_line ? any_line : any;
+  return are_images ? wk_accel_pixels : is_line ? any_line : any;
 }
 
 wk_accel_view_of *wk_accel_rows_of(wk_accel_making *k, const wk_accel_operand *y) {
@@ -327,5 +326,5 @@ wk_accel_view_of *wk_accel_rows_of(wk_accel_making *k, const wk_accel_operand *y
     are_images = wk_accel_operand_of(k, n->in[i], &x) && (is_image(&x) || is_block(k->net, &x));
   }
   k->reason = reason;
-  return are_images ? pixels : wk_accel_rows;
+  return are_images ? wk_accel_pixels : wk_accel_rows;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets/accel/compile/flatten.h"
+#include "targets/accel/compile/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -460,8 +461,6 @@ static bool have_elements(wk_accel_making *k, uint32_t n, const wk_value_id *val
   return true;
 }
 
-static void learn(wk_accel_net *net);
-
 static const char *try_node(const wk_machine *m, const wk_graph *g, const wk_node *n,
                             const wk_expr *e, bool is_first, wk_arena *a) {
   wk_accel_net net;
@@ -470,7 +469,7 @@ static const char *try_node(const wk_machine *m, const wk_graph *g, const wk_nod
   bool fine = n->n_out && n->out[0] != WK_NONE && have_elements(&k, n->n_in, n->in) &&
               have_elements(&k, n->n_out, n->out) &&
               (wk_accel_is_movement(n) ? try_movement(&k) : wk_accel_make_node(&k, e));
-  if (fine) learn(&net);
+  if (fine) wk_accel_learn_rows(&net);
   bool is_address = wk_accel_is_movement(n) && n->op != WK_OP_CONCAT && !k.is_copied;
   fine = fine && (is_address || wk_accel_fit(&k)); /* a copy is only made where a part ends */
   wk_accel_net_free(&net);
@@ -596,45 +595,7 @@ static bool make_nodes(wk_accel_making *k) {
   return true;
 }
 
-/* ---- rows of tensors ------------------------------------------------------------------------- */
-
-/* A view of one block has no use for the distance between blocks. */
-static void tidy(int n, wk_accel_view *x) {
-  if (x->first + x->c <= n) x->sb = 0;
-  if (x->o == 1) x->so = 0;
-}
-
-/* What enters or leaves a part has the rows that its first picture has; where there is none, those
- * that a view steps by. */
-static void learn_rows(wk_accel_net *net, const wk_accel_view *x, bool is_picture) {
-  if (x->tensor < 0) return;
-  wk_accel_tensor *t = &net->tensors.data[x->tensor];
-  bool is_edge = t->segment >= WK_SEGMENT_IO;
-  int64_t row = t->is_dense ? x->w * x->sx : x->w * net->n;
-  if (!is_picture && !t->is_dense && (x->w - 1) * x->sx + net->n <= x->sy) row = x->sy;
-  if (!is_edge || t->rows != 1 || x->h < 2 || x->sy != row || x->offset % (x->h * row) ||
-      t->bytes % (x->h * row) || (x->sb && x->sb != x->h * row))
-    return;
-  t->rows = x->h, t->row = row;
-  t->planes = t->bytes / (x->h * row);
-}
-
-static void learn(wk_accel_net *net) {
-  for (int pass = 0; pass < 2; pass++)
-    for (size_t i = 0; i < net->ops.n; i++) {
-      wk_accel_op *op = &net->ops.data[i];
-      wk_accel_view *views[3] = {&op->out, &op->a, &op->b};
-      for (int v = 0; v < 3; v++) {
-        tidy(net->n, views[v]);
-        learn_rows(net, views[v], pass == 0);
-      }
-    }
-  for (size_t i = 0; i < net->ops.n; i++) { /* what is not written by rows has no strips */
-    const wk_accel_view *y = &net->ops.data[i].out;
-    wk_accel_tensor *t = &net->tensors.data[y->tensor];
-    if (!wk_accel_is_picture(t, y)) t->planes = t->rows = 1, t->row = t->bytes;
-  }
-}
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* What leaves a part, and what is copied there, has zeros behind its last channel: they are filled
  * and left alone. */
@@ -675,7 +636,7 @@ bool wk_accel_net_make(const wk_graph *g, wk_accel_net *net, wk_accel_refused *w
   free(k.at);
   if (fine) {
     wk_accel_flatten(net);
-    learn(net);
+    wk_accel_learn_rows(net);
     clear_lanes(net);
     for (size_t i = 0; i < net->ops.n; i++) wk_vec_push(&net->whole, net->ops.data[i]);
     fine = wk_accel_fit(&k);

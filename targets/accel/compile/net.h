@@ -202,6 +202,8 @@ bool wk_accel_turn(wk_accel_making *k, wk_value_id v, int lane, wk_accel_operand
  * they are not so. [n,c,w] is an image of one column, a line; so is [n,c,1,w] for wk_accel_line. */
 typedef bool wk_accel_view_of(wk_accel_making *k, const wk_accel_operand *x, wk_accel_view *out);
 wk_accel_view_of wk_accel_image, wk_accel_line, wk_accel_rows;
+/* [.., h, w, c] with lanes along the last axis: pixels as they are. */
+wk_accel_view_of wk_accel_pixels;
 /* For the operands of the node in hand, beside constants, and its result y: rows [.., h, c], or,
  * where all of them lie as images do, pixels [.., h, w, c]. */
 wk_accel_view_of *wk_accel_rows_of(wk_accel_making *k, const wk_accel_operand *y);

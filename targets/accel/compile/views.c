@@ -8,36 +8,69 @@ static int64_t step_of(const wk_accel_tensor *t, const wk_accel_view *x) {
   return x->h > 1 ? x->sy / t->row : 0;
 }
 
+static int64_t plane_of(const wk_accel_tensor *t) { return t->rows * t->row; }
+
 static int64_t first_of(const wk_accel_tensor *t, const wk_accel_view *x) {
-  return x->offset % (t->rows * t->row) / t->row;
+  return x->offset % plane_of(t) / t->row;
+}
+
+/* Stacks lie in the same planes, beside or below one another. */
+static bool are_stacks_within(const wk_accel_tensor *t, const wk_accel_view *x) {
+  return x->o > 1 && x->so % plane_of(t);
+}
+
+/* Where a row of the view ends: its pixels and the stacks within a plane go on by whole rows of the
+ * tensor, or within one. */
+typedef struct {
+  int64_t rows, bytes;
+} extent;
+
+static void extend(const wk_accel_tensor *t, int64_t n, int64_t stride, extent *x) {
+  bool goes_down = stride > 0 && stride % t->row == 0;
+  *(goes_down ? &x->rows : &x->bytes) += (n - 1) * (goes_down ? stride / t->row : stride);
+}
+
+static extent extent_of(const wk_accel_tensor *t, const wk_accel_view *x) {
+  extent y = {0};
+  extend(t, x->w, x->sx, &y);
+  if (are_stacks_within(t, x)) extend(t, x->o, x->so, &y);
+  return y;
 }
 
 bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x) {
-  int64_t plane = t->rows * t->row;
-  if (x->so % plane || x->sb % plane) return false;
-  if (x->h > 1 && (x->sy % t->row || x->sy < 0)) return false;
-  return first_of(t, x) + (x->h - 1) * step_of(t, x) < t->rows && (x->w - 1) * x->sx < t->row;
+  const extent e = extent_of(t, x);
+  const int64_t step = step_of(t, x);
+  if (x->sb % plane_of(t) || (are_stacks_within(t, x) && x->so < 0)) return false;
+  if (x->h > 1 && (x->sy % t->row || x->sy < 0 || e.rows > (step ? step - 1 : 0))) return false;
+  return first_of(t, x) + (x->h - 1) * step + e.rows < t->rows && e.bytes < t->row;
 }
 
 void wk_accel_planes_of(const wk_accel_net *net, const wk_accel_view *x, int64_t planes[2]) {
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
-  int64_t plane = t->rows * t->row;
+  int64_t plane = plane_of(t), so = are_stacks_within(t, x) ? 0 : x->so;
   planes[0] = 0, planes[1] = t->planes;
-  if (!wk_accel_is_picture(t, x) || x->so < 0 || x->sb < 0) return;
+  if (!wk_accel_is_picture(t, x) || so < 0 || x->sb < 0) return;
   planes[0] = x->offset / plane;
-  planes[1] = (x->offset + (x->o - 1) * x->so + (blocks(net->n, x) - 1) * x->sb) / plane + 1;
+  planes[1] = (x->offset + (x->o - 1) * so + (blocks(net->n, x) - 1) * x->sb) / plane + 1;
+}
+
+/* Where rows lie at the pitch of a place, and planes behind one another. */
+static int64_t stride_there(const wk_accel_tensor *t, const wk_sched_place *p, int64_t stride) {
+  if (stride % plane_of(t) == 0) return stride / plane_of(t) * p->rows * p->pitch;
+  return stride % t->row ? stride : stride / t->row * p->pitch;
 }
 
 wk_accel_spot wk_accel_spot_of(const wk_accel_net *net, const wk_accel_view *x,
                                const wk_sched_place *p) {
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
-  int64_t plane = t->rows * t->row, there = p->rows * p->pitch;
+  int64_t plane = plane_of(t), there = p->rows * p->pitch;
   if (p->rows == t->rows && p->pitch == t->row)
     return (wk_accel_spot){p->buffer, p->offset + x->offset - p->plane * plane + p->lead,
                            x->so, x->sb, x->sy, x->sx};
   int64_t number = x->offset / plane, rest = x->offset % plane;
-  wk_accel_spot s = {.buffer = p->buffer, .so = x->so / plane * there,
-                     .sb = x->sb / plane * there, .sy = x->sy / t->row * p->pitch, .sx = x->sx};
+  wk_accel_spot s = {.buffer = p->buffer, .so = stride_there(t, p, x->so),
+                     .sb = stride_there(t, p, x->sb), .sy = x->sy / t->row * p->pitch,
+                     .sx = x->w > 1 ? stride_there(t, p, x->sx) : x->sx};
   s.offset = p->offset + (number - p->plane) * there + (rest / t->row - p->row) * p->pitch +
              rest % t->row + p->lead;
   return s;
@@ -45,10 +78,10 @@ wk_accel_spot wk_accel_spot_of(const wk_accel_net *net, const wk_accel_view *x,
 
 int64_t wk_accel_stack_planes(const wk_accel_net *net, const wk_accel_view *x) {
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
-  int64_t plane = t->rows * t->row;
   if (x->o == 1 || !x->so) return 0;
   if (!wk_accel_is_picture(t, x) || x->so < 0 || x->sb < 0) return -1;
-  return x->so > (blocks(net->n, x) - 1) * x->sb ? x->so / plane : -1;
+  if (are_stacks_within(t, x)) return 0;
+  return x->so > (blocks(net->n, x) - 1) * x->sb ? x->so / plane_of(t) : -1;
 }
 
 int64_t wk_accel_stacks(const wk_accel_net *net, const wk_accel_op *op) {
@@ -96,6 +129,7 @@ wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op
   if (is_apart) y.stack = (y.planes[1] - y.planes[0]) / op->piece_stacks;
   y.is_whole = is_all || !wk_accel_is_picture(t, x);
   y.rows = x->h, y.first = first_of(t, x), y.step = step_of(t, x);
+  y.extra = extent_of(t, x).rows;
   y.has_window = operand == 0 && !is_all && (op->kind == WK_ACCEL_CONV ||
                                              op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_POOL);
   if (operand == 0) y.needs = op->needs;
