@@ -80,8 +80,8 @@ static inline void put_rounded(wk_str *b, const char *name, const char *type) {
 
 /* Heads [1, h, rows, d] of columns from `first` on, which the value has `width` of; of keys turned
  * over. */
-static inline void put_heads(wk_str *b, const char *from, const char *name, int first, int width, int h,
-                      int rows, int d) {
+static inline void put_heads(wk_str *b, const char *from, const char *name, int first, int width,
+                             int h, int rows, int d) {
   if (width > h * d)
     wk_str_printf(b, "  %%c%s = slice(%%%s) {starts=[0,0,%d], sizes=[1,%d,%d], steps=[1,1,1]} : "
                   "f32[1,%d,%d]\n", name, from, first, rows, h * d, rows, h * d);
@@ -132,18 +132,21 @@ static inline wk_module *random_projected(uint64_t seed) {
 }
 
 /* Tokens of an image of a x b windows of k x l, rolled before they are cut apart, or not, products
- * with constants, maybe of windows with themselves, and all of it back, added to what it was. */
+ * with constants, of all windows together or not, maybe of windows with themselves, where some
+ * pairs count for less, and all of it back, added to what it was. */
 typedef struct {
   int a, b, k, l, c;
 } windows_of;
 
-static inline void put_product(wk_str *b, const char *y, const char *x, const char *w, const char *type) {
+static inline void put_product(wk_str *b, const char *y, const char *x, const char *w,
+                               const char *type) {
   wk_str_printf(b, "  %%%s = matmul(%%%s, %%%s) : f32[%s]\n", y, x, w, type);
   put_rounded(b, y, type);
 }
 
 /* One behind the other, by rows or by columns. */
-static inline void put_roll(wk_str *b, const windows_of *x, const char *y, const char *from, int axis) {
+static inline void put_roll(wk_str *b, const windows_of *x, const char *y, const char *from,
+                            int axis) {
   const int h = x->a * x->k, w = x->b * x->l, n = axis == 1 ? h : w, by = n / 2;
   for (int i = 0; i < 2; i++) {
     const int at = i ? 0 : by, size = i ? by : n - by;
@@ -174,6 +177,21 @@ static inline void put_image(wk_str *b, const windows_of *x, const char *y, cons
                 x->a * x->k * x->b * x->l, x->c);
 }
 
+/* Some pairs of each window count for less. */
+static inline void put_mask(wk_str *b, int n, int each) {
+  char five[60], three[40];
+  snprintf(five, sizeof five, "1,%d,1,%d,%d", n, each, each);
+  snprintf(three, sizeof three, "%d,%d,%d", n, each, each);
+  wk_str_printf(b, "  %%mask8 = constant i8[%s] {", five);
+  for (int i = 0; i < n * each * each; i++)
+    wk_str_printf(b, "%s%d", i ? ", " : "", i % 7 ? 0 : -50);
+  wk_str_printf(b, "}\n  %%mask = dequantize(%%mask8, %%s, %%i) : f32[%s]\n"
+                "  %%pairs = reshape(%%rp) {shape=[%s]} : f32[%s]\n"
+                "  %%less = add(%%pairs, %%mask) : f32[%s]\n", five, five, five, five);
+  put_rounded(b, "less", five);
+  wk_str_printf(b, "  %%rfar = reshape(%%rless) {shape=[%s]} : f32[%s]\n", three, three);
+}
+
 static inline wk_module *random_windowed(uint64_t seed) {
   wk_rng r = {seed};
   wk_str b = {0};
@@ -183,6 +201,7 @@ static inline wk_module *random_windowed(uint64_t seed) {
                         8 * (int)wk_rng_range(&r, 1, 5) - (int)(seed % 2)};
   const int h = x.a * x.k, w = x.b * x.l, n = x.a * x.b, each = x.k * x.l;
   const bool is_rolled = wk_rng_range(&r, 0, 1), meets_itself = wk_rng_range(&r, 0, 1);
+  const bool is_joined = wk_rng_range(&r, 0, 1), is_masked = wk_rng_range(&r, 0, 1);
   snprintf(tokens, sizeof tokens, "1,%d,%d", h * w, x.c);
   snprintf(apart, sizeof apart, "%d,%d,%d", n, each, x.c);
   snprintf(pairs, sizeof pairs, "%d,%d,%d", n, each, each);
@@ -192,14 +211,22 @@ static inline wk_module *random_windowed(uint64_t seed) {
                 tokens);
   for (int i = 0; i < 3; i++) put_weights(&b, (const char *[]){"w0", "w1", "w2"}[i], x.c, x.c);
   put_product(&b, "t", "rx", "w0", tokens);
-  wk_str_printf(&b, "  %%g = reshape(%%rt) {shape=[1,%d,%d,%d]} : f32[1,%d,%d,%d]\n", h, w, x.c, h, w,
-                x.c);
+  wk_str_printf(&b, "  %%g = reshape(%%rt) {shape=[1,%d,%d,%d]} : f32[1,%d,%d,%d]\n", h, w, x.c,
+                h, w, x.c);
   if (is_rolled) put_roll(&b, &x, "down", "g", 1), put_roll(&b, &x, "right", "down", 2);
   put_windows(&b, &x, "v", is_rolled ? "right" : "g");
-  put_product(&b, "u", "v", "w1", apart);
+  if (is_joined) {
+    char joined[40];
+    snprintf(joined, sizeof joined, "%d,%d", n * each, x.c);
+    wk_str_printf(&b, "  %%all = reshape(%%v) {shape=[%s]} : f32[%s]\n", joined, joined);
+    put_product(&b, "t1", "all", "w1", joined);
+    wk_str_printf(&b, "  %%ru = reshape(%%rt1) {shape=[%s]} : f32[%s]\n", apart, apart);
+  } else put_product(&b, "u", "v", "w1", apart);
   if (meets_itself) {
     wk_str_printf(&b, "  %%k = transpose(%%ru) {perm=[0,2,1]} : f32[%d,%d,%d]\n", n, x.c, each);
-    put_product(&b, "p", "ru", "k", pairs), put_product(&b, "o", "rp", "ru", apart);
+    put_product(&b, "p", "ru", "k", pairs);
+    if (is_masked) put_mask(&b, n, each);
+    put_product(&b, "o", is_masked ? "rfar" : "rp", "ru", apart);
   }
   put_image(&b, &x, "back", meets_itself ? "ro" : "ru");
   wk_str_printf(&b, "  %%sum = add(%%back, %%rt) : f32[%s]\n", tokens);

@@ -42,7 +42,8 @@ static int weight_axis(const contraction *c, const wk_type *w) {
 /* A constant parameter of the weights as one number per output channel. */
 static bool per_channel(wk_rewrite *r, const wk_type *w, int axis, int64_t n, wk_value_id v,
                         double *out) {
-  if (!wk_known(r, v)) return false;
+  v = wk_rewrite_folded(r, v); /* many are a view of the model's */
+  if (v == WK_NONE) return false;
   const wk_value *p = wk_val(r->g, v);
   int64_t count = wk_type_count(&p->type);
   int own = axis - (w->rank - p->type.rank);

@@ -154,6 +154,16 @@ static wk_value_id before_transpose(const region *g, wk_value_id v, int64_t perm
   return p->in[0];
 }
 
+/* What is moved of a constant is one. */
+static wk_value_id folded(region *g, wk_value_id v) {
+  wk_value_id known = v == WK_NONE ? v : wk_rewrite_folded(g->r, v);
+  return known == WK_NONE ? v : known;
+}
+
+static wk_value_id reshape(region *g, wk_value_id v, int rank, const int64_t *dims) {
+  return folded(g, wk_rewrite_reshape(g->r, v, rank, dims));
+}
+
 static wk_value_id transposed(region *g, wk_value_id v) {
   const wk_type t = *wk_type_of(g->r, v);
   int64_t perm[WK_MAX_RANK], dims[WK_MAX_RANK];
@@ -162,8 +172,9 @@ static wk_value_id transposed(region *g, wk_value_id v) {
   if (x != WK_NONE) return wk_rewrite_transpose(g->r, x, perm);
   wk_type full = with_full_rank(&g->m, &t);
   for (int i = 0; i < full.rank; i++) dims[i] = full.dims[g->m.perm[i]];
-  if (wk_perm_is_reshape(&full, g->m.perm)) return wk_rewrite_reshape(g->r, v, full.rank, dims);
-  return wk_rewrite_transpose(g->r, wk_rewrite_reshape(g->r, v, full.rank, full.dims), g->m.perm);
+  if (wk_perm_is_reshape(&full, g->m.perm)) return reshape(g, v, full.rank, dims);
+  v = reshape(g, v, full.rank, full.dims);
+  return folded(g, wk_rewrite_transpose(g->r, v, g->m.perm));
 }
 
 static int transpose_cost(const region *g, wk_value_id v) {
@@ -198,10 +209,10 @@ static wk_value_id reshaped(region *g, wk_value_id v) {
   const wk_type t = *wk_type_of(g->r, v);
   const wk_node *p = wk_made_by(g->r, v, WK_OP_RESHAPE);
   if (wk_shape_equal(&t, &g->m.from))
-    return wk_rewrite_reshape(g->r, p ? p->in[0] : v, g->m.to.rank, g->m.to.dims);
+    return reshape(g, p ? p->in[0] : v, g->m.to.rank, g->m.to.dims);
   if (t.rank <= g->m.to.rank) return v;
   int n = core_rank(&t);
-  return wk_rewrite_reshape(g->r, v, n, t.dims + t.rank - n);
+  return reshape(g, v, n, t.dims + t.rank - n);
 }
 
 /* -1: the value cannot follow. */

@@ -20,17 +20,6 @@ bool wk_sched_is_read_here(const wk_sched_builder *b, int t) {
       if (wk_sched_op_of(b, i)->in[k].tensor == t) return true;
   return false;
 }
-bool wk_sched_needs_all(const wk_sched_builder *b, int index, int t) {
-  const wk_sched_op *op = wk_sched_op_of(b, index);
-  const wk_sched_tensor *x = wk_sched_tensor_of(b, t);
-  for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
-    int64_t rows[2];
-    if (op->in[k].tensor != t) continue;
-    wk_sched_needed_rows(x, &op->in[k], op->out.rows - 1, op->out.rows, rows);
-    if (x->rows > 1 && !rows[0] && rows[1] == x->rows) return true;
-  }
-  return false;
-}
 static void stacks_of(const wk_sched_builder *b, const wk_sched_op *op, int64_t stacks[2]) {
   wk_sched_round(op, b->base.group->rounds, b->strip->round, stacks);
 }
@@ -39,6 +28,23 @@ void wk_sched_round_planes(const wk_sched_builder *b, const wk_sched_op *op,
   int64_t stacks[2];
   stacks_of(b, op, stacks);
   wk_sched_planes_of(op, x, stacks, planes);
+}
+void wk_sched_round_rows(const wk_sched_builder *b, const wk_sched_op *op, const wk_sched_view *x,
+                         int64_t y0, int64_t y1, int64_t rows[2]) {
+  int64_t stacks[2];
+  stacks_of(b, op, stacks);
+  wk_sched_needed_rows(wk_sched_tensor_of(b, x->tensor), x, stacks, y0, y1, rows);
+}
+bool wk_sched_needs_all(const wk_sched_builder *b, int index, int t) {
+  const wk_sched_op *op = wk_sched_op_of(b, index);
+  const int64_t all = wk_sched_tensor_of(b, t)->rows;
+  for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
+    int64_t rows[2];
+    if (op->in[k].tensor != t) continue;
+    wk_sched_round_rows(b, op, &op->in[k], op->out.rows - 1, op->out.rows, rows);
+    if (all > 1 && !rows[0] && rows[1] == all) return true;
+  }
+  return false;
 }
 /* It has to be in memory after the group. */
 static bool is_stored(const wk_sched_builder *b, int t) {
@@ -97,8 +103,8 @@ static wk_sched_place operand_place(wk_sched_builder *b, const wk_sched_view *v,
 
 /* Every row of its tensor. */
 static bool is_all_rows(const wk_sched_builder *b, const wk_sched_view *x) {
-  return !x->is_whole && !x->has_window && !x->needs && !x->first && x->step == 1 &&
-         x->rows == wk_sched_tensor_of(b, x->tensor)->rows;
+  return !x->is_whole && !x->takes_all && !x->has_window && !x->needs && !x->stack_rows &&
+         !x->first && x->step == 1 && x->rows == wk_sched_tensor_of(b, x->tensor)->rows;
 }
 
 /* Nobody but the operator needs what is at the place of its operand 0: that is a strip of the

@@ -9,7 +9,7 @@ void wk_sched_touch_operands(wk_sched_step *s, const wk_sched_work *w, int first
     int64_t rows[2], planes[2];
     if (v->tensor < 0) continue;
     wk_sched_planes_of(&net->ops[w->op], v, w->stacks, planes);
-    wk_sched_needed_rows(&net->tensors[v->tensor], v, w->y0, w->y1, rows);
+    wk_sched_needed_rows(&net->tensors[v->tensor], v, w->stacks, w->y0, w->y1, rows);
     wk_sched_touch_rows(s, &w->in[k], first + k, false, planes, rows);
   }
 }

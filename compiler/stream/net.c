@@ -54,8 +54,8 @@ int64_t wk_sched_rows_below(const wk_sched_tensor *t, const wk_sched_view *x, in
   return y < x->rows ? y : x->rows;
 }
 
-void wk_sched_needed_rows(const wk_sched_tensor *t, const wk_sched_view *x, int64_t y0, int64_t y1,
-                          int64_t rows[2]) {
+void wk_sched_needed_rows(const wk_sched_tensor *t, const wk_sched_view *x,
+                          const int64_t stacks[2], int64_t y0, int64_t y1, int64_t rows[2]) {
   if (x->has_window) {
     y0 = y0 * x->stride - x->pad;
     y1 = (y1 - 1) * x->stride - x->pad + x->span;
@@ -68,7 +68,11 @@ void wk_sched_needed_rows(const wk_sched_tensor *t, const wk_sched_view *x, int6
     const int64_t first = x->needs[2 * y0], end = x->needs[2 * y1 - 1];
     y0 = first, y1 = end;
   }
+  if (x->takes_all) y0 = 0, y1 = x->rows;
   wk_sched_rows_of(t, x, y0, y1, rows);
+  if (x->is_whole) return;
+  rows[0] += stacks[0] * x->stack_rows;
+  rows[1] += (stacks[1] - 1) * x->stack_rows;
 }
 
 wk_sched_use *wk_sched_uses(const wk_sched_net *net, wk_arena *a) {

@@ -25,11 +25,13 @@ typedef struct {
 } wk_sched_tensor;
 
 /* What an operator has of a tensor. Its row y is row first + y * step (>= 0) of the tensor, and
- * `extra` rows behind it, fewer than `step`; without rows (is_whole) it has all of them at once. */
+ * `extra` rows behind it, of a result fewer than `step`; without rows (is_whole) it has all of them
+ * at once. */
 typedef struct {
   int tensor; /* -1: none */
   int64_t planes[2];
   int64_t stack; /* planes from one stack of the operator to the next; 0: all have the same ones */
+  int64_t stack_rows; /* of operands, whose stacks have the same planes: rows to the next; or 0 */
   bool is_whole;
   int64_t rows, first, step, extra;
   /* Of operands: rows [y0, y1) of the result need rows [y0 * stride - pad,
@@ -39,6 +41,7 @@ typedef struct {
   /* Instead of that: row y needs rows [needs[2y], needs[2y + 1]), both of which grow with y; NULL:
    * not so. */
   const int64_t *needs;
+  bool takes_all; /* of operands: each row needs all rows that the view has */
 } wk_sched_view;
 
 enum { WK_SCHED_OPERANDS = 2 };
@@ -105,9 +108,9 @@ void wk_sched_rows_of(const wk_sched_tensor *t, const wk_sched_view *x, int64_t 
                       int64_t rows[2]);
 /* How many of the view's rows lie below row `end` of its tensor: the first ones. */
 int64_t wk_sched_rows_below(const wk_sched_tensor *t, const wk_sched_view *x, int64_t end);
-/* Rows of the operand's tensor that rows [y0, y1) of the result need. */
-void wk_sched_needed_rows(const wk_sched_tensor *t, const wk_sched_view *x, int64_t y0, int64_t y1,
-                          int64_t rows[2]);
+/* Rows of the operand's tensor that rows [y0, y1) of the result need, in these stacks. */
+void wk_sched_needed_rows(const wk_sched_tensor *t, const wk_sched_view *x,
+                          const int64_t stacks[2], int64_t y0, int64_t y1, int64_t rows[2]);
 
 /* Who writes and reads a tensor: first and last operator; -1: none. */
 typedef struct {

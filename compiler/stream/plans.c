@@ -43,9 +43,9 @@ void wk_sched_put(wk_str *out, const int64_t *numbers, size_t n) {
 }
 
 static void put_view(wk_str *b, const wk_sched_view *x) {
-  WK_SCHED_PUT(b, x->tensor >= 0, x->planes[0], x->planes[1], x->stack, x->is_whole, x->rows,
-               x->first, x->step, x->extra, x->has_window, x->stride, x->pad, x->span,
-               x->needs != NULL);
+  WK_SCHED_PUT(b, x->tensor >= 0, x->planes[0], x->planes[1], x->stack, x->stack_rows, x->is_whole,
+               x->rows, x->first, x->step, x->extra, x->has_window, x->stride, x->pad, x->span,
+               x->needs != NULL, x->takes_all);
 }
 
 void wk_sched_put_op(wk_str *b, const wk_sched_op *op) {

@@ -28,7 +28,7 @@ static bool ask_for_rows(wk_sched_builder *b, int index) {
     const wk_sched_view *v = &op->in[k];
     int64_t rows[2];
     if (v->tensor < 0 || !wk_sched_is_made_here(b, v->tensor)) continue;
-    wk_sched_needed_rows(wk_sched_tensor_of(b, v->tensor), v, s->done, s->end, rows);
+    wk_sched_round_rows(b, op, v, s->done, s->end, rows);
     wk_sched_tensor_state *x = &b->strip->tensors[v->tensor];
     if (rows[1] > x->end) x->end = rows[1], is_settled = false;
   }
@@ -120,11 +120,11 @@ static void find_needs(wk_sched_builder *b) {
       if (v->tensor < 0) continue;
       wk_sched_tensor_state *x = &b->strip->tensors[v->tensor];
       if (s->done < op->out.rows) {
-        wk_sched_needed_rows(wk_sched_tensor_of(b, v->tensor), v, s->done, s->done + 1, rows);
+        wk_sched_round_rows(b, op, v, s->done, s->done + 1, rows);
         if (rows[0] < x->keep) x->keep = rows[0];
       }
       if (s->end <= s->done) continue;
-      wk_sched_needed_rows(wk_sched_tensor_of(b, v->tensor), v, s->done, s->end, rows);
+      wk_sched_round_rows(b, op, v, s->done, s->end, rows);
       if (rows[0] < x->low) x->low = rows[0];
       if (rows[1] > x->high) x->high = rows[1];
       join_planes(b, op, v, x->read);
@@ -225,7 +225,7 @@ static bool may_carry(const wk_sched_net *net, const wk_sched_group *g, int tens
       const wk_sched_view *v = &net->ops[i].in[k];
       if (v->tensor != tensor) continue;
       if (v->needs || (v->has_window && (v->span > v->stride || v->pad))) return true;
-      if (v->is_whole || v->step != 1 || readers++) return true;
+      if (v->is_whole || v->takes_all || v->step != 1 || readers++) return true;
     }
   return false;
 }

@@ -2,7 +2,7 @@
  * Steps of operators that are larger than a command: however they are cut, every field holds its
  * number, every byte of memory is moved once, and all of the result is computed. Whether it fits
  * into the scratchpad is not asked: the search builds plans that do not. And which operators go
- * head by head, or by blocks of channels. */
+ * head by head, or by blocks of channels, and what constants hold that are moved. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -319,8 +319,25 @@ static void stacks_of_pieces(void **state) {
   }
 }
 
+/* A pass may leave movement of a constant: what it moves is there. */
+static void moved_constants(void **state) {
+  static const part_case moved = {"base", IN("1", "16", "16", "4,5")
+                                  "  %c = constant i8[1,16,5,4] splat(7)\n"
+                                  "  %m = transpose(%c) {perm=[0,1,3,2]} : i8[1,16,4,5]\n"
+                                  "  %q = map(%x, %m) {body=\"max(%0, %1)\"} : i8[1,16,4,5]\n"
+                                  OUT("q", "1", "16", "4,5") END, 0, 4096, 1, ""};
+  part p;
+  (void)state;
+  build(&moved, &p);
+  const wk_accel_tensor *t = &p.net.tensors.data[p.net.ops.data[0].b.tensor];
+  assert_int_equal(t->segment, WK_SEGMENT_CONST);
+  for (int64_t i = 0; i < t->bytes; i++) assert_int_equal(t->data[i], 7);
+  part_free(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(large_operators),
+                                     cmocka_unit_test(moved_constants),
                                      cmocka_unit_test(operands_in_parts),
                                      cmocka_unit_test(stacks_of_pieces)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,7 +87,7 @@ static void needed_rows(const subject *s, const wk_accel_op *op, int operand, in
                         int64_t y1, int64_t rows[2]) {
   const wk_sched_tensor t = wk_accel_sched_tensor(&s->tensor);
   const wk_sched_view v = wk_accel_sched_view(&s->net, op, operand);
-  wk_sched_needed_rows(&t, &v, y0, y1, rows);
+  wk_sched_needed_rows(&t, &v, (int64_t[]){0, 1}, y0, y1, rows);
 }
 
 /* Both as they are and as the scheduler sees them. */
@@ -179,12 +179,13 @@ static void rows_of_others(void **state) {
 
 /* Tensors of 4 planes of 5 rows of 32 bytes; a plane has 160. */
 static const struct {
-  bool is_picture;
+  bool is_picture, is_by_rows;
   wk_accel_view view;
 } views[] = {
-#define VIEW(is, start, height, width, ...) STACKS(is, start, 1, height, width, __VA_ARGS__)
-#define STACKS(is, start, stacks, height, width, ...) \
-  {is, {.offset = start, .o = stacks, .c = 8, .h = height, .w = width, __VA_ARGS__}}
+#define VIEW(is, start, height, width, ...) \
+  {is, is, {.offset = start, .o = 1, .c = 8, .h = height, .w = width, __VA_ARGS__}}
+#define STACKS(is, by_rows, start, stacks, height, width, ...) \
+  {is, by_rows, {.offset = start, .o = stacks, .c = 8, .h = height, .w = width, __VA_ARGS__}}
     /* all rows, all columns, and one more */
     VIEW(true, 0, 5, 4, .sb = 160, .sy = 32, .sx = 8),
     VIEW(false, 0, 6, 4, .sb = 160, .sy = 32, .sx = 8),
@@ -208,30 +209,32 @@ static const struct {
     VIEW(false, 0, 5, 4, .sb = 168, .sy = 32, .sx = 8),
     VIEW(true, 0, 5, 4, .sb = 160, .so = 8, .sy = 32, .sx = 8),
     VIEW(true, 0, 5, 4, .sb = 320, .so = 160, .sy = 32, .sx = 8),
-    /* pixels that are rows: no row of the view begins before the one above has ended */
+    /* pixels that are rows */
     VIEW(true, 0, 1, 5, .sb = 160, .sx = 32),
     VIEW(false, 0, 1, 6, .sb = 160, .sx = 32),
     VIEW(false, 0, 1, 4, .sb = 160, .sx = 40),
     VIEW(true, 0, 2, 2, .sb = 160, .sy = 64, .sx = 32),
     VIEW(true, 32, 2, 2, .sb = 160, .sy = 64, .sx = 32),
     VIEW(false, 64, 2, 2, .sb = 160, .sy = 64, .sx = 32),
-    VIEW(false, 0, 2, 3, .sb = 160, .sy = 64, .sx = 32),
-    VIEW(false, 0, 3, 2, .sb = 160, .sy = 32, .sx = 32),
     /* stacks beside or below one another */
-    STACKS(true, 0, 2, 5, 2, .sb = 160, .so = 16, .sy = 32, .sx = 8),
-    STACKS(false, 0, 2, 5, 3, .sb = 160, .so = 16, .sy = 32, .sx = 8),
-    STACKS(true, 0, 5, 1, 4, .sb = 160, .so = 32, .sx = 8),
-    STACKS(false, 0, 6, 1, 4, .sb = 160, .so = 32, .sx = 8),
-    STACKS(true, 0, 2, 2, 4, .sb = 160, .so = 32, .sy = 64, .sx = 8),
-    STACKS(false, 0, 2, 2, 4, .sb = 160, .so = 64, .sy = 32, .sx = 8),
-    STACKS(false, 32, 2, 4, 4, .sb = 160, .so = -32, .sy = 32, .sx = 8),
+    STACKS(true, true, 0, 2, 5, 2, .sb = 160, .so = 16, .sy = 32, .sx = 8),
+    STACKS(false, false, 0, 2, 5, 3, .sb = 160, .so = 16, .sy = 32, .sx = 8),
+    STACKS(true, true, 0, 5, 1, 4, .sb = 160, .so = 32, .sx = 8),
+    STACKS(false, false, 0, 6, 1, 4, .sb = 160, .so = 32, .sx = 8),
+    STACKS(true, true, 0, 2, 2, 4, .sb = 160, .so = 32, .sy = 64, .sx = 8),
+    STACKS(false, false, 32, 2, 4, 4, .sb = 160, .so = -32, .sy = 32, .sx = 8),
+    /* rows that begin before the one above has ended */
+    STACKS(true, false, 0, 2, 2, 4, .sb = 160, .so = 64, .sy = 32, .sx = 8),
+    STACKS(true, false, 0, 1, 2, 3, .sb = 160, .sy = 64, .sx = 32),
+    STACKS(true, false, 0, 1, 3, 2, .sb = 160, .sy = 32, .sx = 32),
 };
 
 static void what_is_a_picture(void **state) {
   subject s = {.tensor = {.planes = 4, .rows = 5, .row = 32, .bytes = 640}};
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(views); i++)
-    if (wk_accel_is_picture(&s.tensor, &views[i].view) != views[i].is_picture)
+    if (wk_accel_is_picture(&s.tensor, &views[i].view) != views[i].is_picture ||
+        wk_accel_is_by_rows(&s.tensor, &views[i].view) != views[i].is_by_rows)
       fail_msg("view %zu", i);
 }
 
@@ -309,7 +312,7 @@ static void rows_of_windows(void **state) {
   assert_in_range(same, ROUNDS / 20, ROUNDS);
 }
 
-/* Other operands: row by row, whole images, whole right matrices. */
+/* Other operands: row by row, all of an image, all of a right matrix. */
 static void rows_of_operands(void **state) {
   wk_rng r = {4};
   (void)state;
@@ -317,7 +320,7 @@ static void rows_of_operands(void **state) {
     subject s;
     int64_t rows[2], whole[2] = {0};
     draw_picture(&r, &s);
-    whole[1] = s.tensor.rows;
+    whole[0] = row_of(&s, 0), whole[1] = row_of(&s, s.view.h - 1) + 1;
     int64_t y0 = draw(&r, 0, s.view.h - 1), y1 = draw(&r, y0 + 1, s.view.h);
     const int64_t own[2] = {row_of(&s, y0), row_of(&s, y1 - 1) + 1};
     for (int kind = WK_ACCEL_CONV; kind <= (int)WK_ACCEL_ROW; kind++)

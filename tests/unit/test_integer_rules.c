@@ -182,6 +182,10 @@ static const rule_case contractions[] = {
     {NULL, X "%wq = constant i8[3,3] {1,2,3,4,5,6,7,8,9}\n"
      "%ws = constant f32[3,1] {0.5, 0.25, 1.0}\n%w = dequantize(%wq, %ws, %w0)\n"
      "%y = matmul(%x, %w)\n" Q, REAL("matmul")},
+    /* views of what the model has, which are not folded where there are many */
+    {NULL, X WEIGHTS "%sv = constant f32[2] {0.5, 0.25}\n%ws = reshape(%sv) {shape=[1,2]}\n"
+     "%zv = constant i8[2] {0, 1}\n%wz = reshape(%zv) {shape=[1,2]}\n"
+     "%w = dequantize(%wq, %ws, %wz)\n%y = matmul(%x, %w)\n" Q, "matmul"},
     {NULL, X WEIGHTS PER("0.5, 0.0", "0, 0") "%y = matmul(%x, %w)\n" Q, "matmul"},
     {NULL, X WEIGHTS PER("-0.5, 0.5", "3, 0") "%y = matmul(%x, %w)\n" Q, "matmul"},
     {NULL, X WEIGHTS PER("0.0, -0.0", "1, 2") "%k = constant f32[2] {1.5, -40.0}\n"

@@ -102,7 +102,7 @@ static void compute_stack(const wk_sched_work *w, int64_t stack, size_t piece, s
     const wk_sched_view *v = &op->in[k];
     if (v->tensor < 0) continue;
     needed_planes(op, k, stack, c.c0, c.c1, planes);
-    wk_sched_needed_rows(&net->tensors[v->tensor], v, w->y0, w->y1, rows);
+    wk_sched_needed_rows(&net->tensors[v->tensor], v, w->stacks, w->y0, w->y1, rows);
     wk_sched_touch_rows(s, &w->in[k], IN + k, false, planes, rows);
   }
   int64_t at = op->const_bytes * (int64_t)(piece - w->piece);
@@ -308,7 +308,8 @@ static uint64_t result(const made *x, int op, int64_t plane, int64_t stack, int6
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
     int64_t rows[2], planes[2];
     if (o->in[k].tensor < 0) continue;
-    wk_sched_needed_rows(&x->tensors[o->in[k].tensor], &o->in[k], y, y + 1, rows);
+    wk_sched_needed_rows(&x->tensors[o->in[k].tensor], &o->in[k],
+                           (int64_t[]){0, wk_sched_stacks(o)}, y, y + 1, rows);
     needed_planes(o, k, stack, plane, plane + 1, planes);
     for (int64_t p = planes[0]; p < planes[1]; p++)
       for (int64_t r = rows[0]; r < rows[1]; r++) v = mix(v, read(context, k, p, r));

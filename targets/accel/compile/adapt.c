@@ -131,6 +131,7 @@ static wk_status deepen_all(wk_graph *g, wk_pass_ctx *c) {
 /* ---- all ------------------------------------------------------------------------------------- */
 
 static wk_status share_all(wk_graph *g, wk_pass_ctx *c) {
+  WK_TRY(wk_rewrite_run(g, c, wk_accel_keep_stacks));
   return wk_rewrite_run(g, c, wk_accel_share_heads);
 }
 

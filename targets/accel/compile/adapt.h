@@ -11,6 +11,8 @@
 bool wk_accel_cut_first(wk_rewrite *r, wk_node_id id, const wk_node *n);
 /* Products with constant matrices of which slices of columns are read. r->c->data: the machine. */
 bool wk_accel_part_columns(wk_rewrite *r, wk_node_id id, const wk_node *n);
+/* Products of a stack of matrices as one with a constant matrix. */
+bool wk_accel_keep_stacks(wk_rewrite *r, wk_node_id id, const wk_node *n);
 /* Products whose right operand repeats its matrices. */
 bool wk_accel_share_heads(wk_rewrite *r, wk_node_id id, const wk_node *n);
 /* Maxima of large windows: of columns of maxima of rows. */

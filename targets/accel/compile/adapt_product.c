@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products of queries with fewer heads than they have: exporters write each head of keys and values
- * as often as queries share it. The queries that share one are a stack of their own instead. */
+ * as often as queries share it. The queries that share one are a stack of their own instead. And
+ * products with constants, for which exporters join the matrices of a stack to one: these stay
+ * apart, as they lie. */
 #include "targets/accel/compile/adapt.h"
 
 /* A right operand [.., groups * times, k, n] that is x [.., groups, 1, k, n], each matrix `times`
@@ -85,4 +87,34 @@ bool wk_accel_share_heads(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   wk_value_id product = wk_rewrite_like(r, n, wk_attrs_clone(r->arena, n->op, n->attrs), 2, in);
   return product != WK_NONE &&
          wk_rewrite_replace(r, n->out[0], wk_rewrite_reshape(r, product, y.rank, y.dims));
+}
+
+/* x [a, b, ..] as the matrix [a * b, k]: then as a stack of a matrices. */
+static bool joined_of(const wk_rewrite *r, const wk_node *n, wk_value_id *x, int64_t dims[3]) {
+  const wk_node *joined = wk_made_by(r, n->in[0], WK_OP_RESHAPE);
+  if (!joined) return false;
+  *x = joined->in[0];
+  const wk_type *from = wk_type_of(r, *x), *to = wk_type_of(r, n->in[0]);
+  if (to->rank != 2 || from->rank < 3 || from->dims[0] < 2 || from->dims[1] < 2 ||
+      from->dims[0] * from->dims[1] != to->dims[0])
+    return false;
+  dims[0] = from->dims[0], dims[1] = from->dims[1], dims[2] = to->dims[1];
+  return true;
+}
+
+bool wk_accel_keep_stacks(wk_rewrite *r, wk_node_id id, const wk_node *n) {
+  wk_value_id x, in[WK_MAX_RANK + 8];
+  int64_t dims[3];
+  (void)id;
+  if (n->op != WK_OP_MATMUL || n->predicate != WK_NONE || n->n_in > WK_COUNTOF(in) ||
+      !wk_known(r, n->in[1]) || !joined_of(r, n, &x, dims))
+    return false;
+  const wk_type y = *wk_type_of(r, n->out[0]);
+  r->name = n->name;
+  for (uint32_t i = 1; i < n->n_in; i++) in[i] = n->in[i];
+  in[0] = wk_rewrite_reshape(r, x, 3, dims);
+  if (in[0] == WK_NONE) return false;
+  wk_value_id made = wk_rewrite_like(r, n, wk_attrs_clone(r->arena, n->op, n->attrs), n->n_in, in);
+  return made != WK_NONE &&
+         wk_rewrite_replace(r, n->out[0], wk_rewrite_reshape(r, made, y.rank, y.dims));
 }

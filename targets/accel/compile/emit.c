@@ -179,7 +179,7 @@ static void emit_part(const wk_sched_work *w, wk_accel_work *x, int64_t chunk, i
   const wk_sched_view *a = &own->in[0];
   int64_t block = wk_accel_block_bytes(x->net, op), rows[2], bytes = (k1 - k0) * block;
   wk_accel_chunk_rows(x, chunk, rows);
-  wk_sched_needed_rows(&w->b->net->tensors[a->tensor], a, rows[0], rows[1], rows);
+  wk_sched_needed_rows(&w->b->net->tensors[a->tensor], a, w->stacks, rows[0], rows[1], rows);
   x->a = wk_sched_place_new(w->b, a->tensor, rows[0], rows[1] - rows[0], a->planes[0] + k0,
                             k1 - k0);
   wk_sched_move_rows(w->b, false, op->layer, a->tensor, &x->a, rows[0], rows[1], x->a.plane,

@@ -14,7 +14,7 @@ static int64_t operand_room(const wk_accel_net *net, const wk_accel_op *op, int 
   int64_t rows[2];
   if (v.tensor < 0) return 0;
   wk_sched_tensor t = wk_accel_sched_tensor(&net->tensors.data[v.tensor]);
-  wk_sched_needed_rows(&t, &v, y, y + 1, rows);
+  wk_sched_needed_rows(&t, &v, (int64_t[]){0, wk_accel_stacks(net, op)}, y, y + 1, rows);
   if (op->is_packed && !operand) t.row = op->columns * op->a.sx;
   return (v.planes[1] - v.planes[0]) * (rows[1] - rows[0]) * t.row;
 }

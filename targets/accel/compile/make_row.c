@@ -10,6 +10,17 @@ static wk_dtype type_of(const wk_accel_making *k, wk_value_id v) {
   return wk_val(k->g, v)->type.dtype;
 }
 
+/* And how many blocks they have. */
+static bool are_rows_fine(wk_accel_making *k, wk_accel_op *op) {
+  if (op->a.first || op->out.first)
+    return wk_accel_refuse(k, "rows that begin within a block");
+  op->kc = wk_ceil_div(op->a.c, k->net->n);
+  op->k_tail = (int)(op->a.c - (op->kc - 1) * k->net->n);
+  if (op->kc > WK_ACCEL_MOST_BLOCKS)
+    return wk_accel_refuse(k, "rows of %lld elements", (long long)op->a.c);
+  return true;
+}
+
 bool wk_accel_take_rows(wk_accel_making *k, wk_accel_op *op, bool pixels) {
   const wk_node *nd = k->node;
   wk_accel_operand x, y = wk_accel_result(k, nd->out[0]);
@@ -17,15 +28,8 @@ bool wk_accel_take_rows(wk_accel_making *k, wk_accel_op *op, bool pixels) {
   if (!wk_accel_operand_of(k, nd->in[0], &x)) return false;
   if (y.lane == y.rank - 1 && x.lane >= 0 && !wk_accel_turn(k, nd->in[0], x.rank - 1, &x))
     return false;
-  if (!view(k, &x, &op->a) || !view(k, &y, &op->out)) return false;
-  if (op->a.first || op->out.first)
-    return wk_accel_refuse(k, "rows that begin within a block");
   op->a_u8 = type_of(k, nd->in[0]) == WK_U8;
-  op->kc = wk_ceil_div(op->a.c, k->net->n);
-  op->k_tail = (int)(op->a.c - (op->kc - 1) * k->net->n);
-  if (op->kc > WK_ACCEL_MOST_BLOCKS)
-    return wk_accel_refuse(k, "rows of %lld elements", (long long)op->a.c);
-  return true;
+  return view(k, &x, &op->a) && view(k, &y, &op->out) && are_rows_fine(k, op);
 }
 
 void wk_accel_add_rows(wk_accel_making *k, const wk_accel_op *like) {
@@ -96,24 +100,76 @@ bool wk_accel_make_norm(wk_accel_making *k) {
 
 /* ---- products -------------------------------------------------------------------------------- */
 
+/* y[.., m, n] = a[.., m, k] b[.., n, k]. */
+typedef struct {
+  wk_accel_operand a, b, y;
+} product;
+
 /* The right matrix [.., k, n]: a block holds elements along k, or along n. */
-static bool right_matrix(wk_accel_making *k, wk_accel_op *op) {
-  wk_accel_operand x, turned;
+static bool right_matrix(wk_accel_making *k, wk_accel_op *op, wk_accel_operand *out) {
+  wk_accel_operand x;
+  int64_t perm[WK_MAX_RANK];
   if (!wk_accel_operand_of(k, k->node->in[1], &x)) return false;
   op->is_transposed = x.lane == x.rank - 1;
-  if (!op->is_transposed) {
-    int64_t perm[WK_MAX_RANK];
-    for (int i = 0; i < x.rank; i++) perm[i] = i;
-    perm[x.rank - 1] = x.rank - 2, perm[x.rank - 2] = x.rank - 1;
-    wk_operand_transpose(&x, perm, &turned);
-    x = turned;
-  }
-  if (!wk_accel_rows(k, &x, &op->b)) return false;
-  if (op->b.first) return wk_accel_refuse(k, "a matrix that begins within a block");
-  int64_t each = op->out.o / op->b.o;
-  for (int i = x.rank - 2; i-- > 0 && each > 1; each /= wk_val(k->g, k->node->out[0])->type.dims[i])
-    if (x.dims[i] != 1) return wk_accel_refuse(k, "a stack of matrices that is broadcast");
+  *out = x;
+  if (op->is_transposed) return true;
+  for (int i = 0; i < x.rank; i++) perm[i] = i;
+  perm[x.rank - 1] = x.rank - 2, perm[x.rank - 2] = x.rank - 1;
+  wk_operand_transpose(&x, perm, out);
   return true;
+}
+
+static bool operands_of(wk_accel_making *k, wk_accel_op *op, product *out) {
+  const wk_node *nd = k->node;
+  out->y = wk_accel_result(k, nd->out[0]);
+  if (!wk_accel_operand_of(k, nd->in[0], &out->a)) return false;
+  if (out->y.lane == out->y.rank - 1 && out->a.lane >= 0 &&
+      !wk_accel_turn(k, nd->in[0], out->a.rank - 1, &out->a))
+    return false;
+  return right_matrix(k, op, &out->b);
+}
+
+static bool views_of(wk_accel_making *k, const product *x, wk_accel_op *op) {
+  if (!wk_accel_rows(k, &x->a, &op->a) || !wk_accel_rows(k, &x->y, &op->out) ||
+      !are_rows_fine(k, op) || !wk_accel_rows(k, &x->b, &op->b))
+    return false;
+  if (op->b.first) return wk_accel_refuse(k, "a matrix that begins within a block");
+  if (op->a.o != op->out.o) return wk_accel_refuse(k, "a stack of matrices that is broadcast");
+  int64_t each = op->out.o / op->b.o;
+  for (int i = 2; i < x->b.rank && i < x->y.rank && each > 1; i++) {
+    if (x->b.dims[x->b.rank - 1 - i] != 1)
+      return wk_accel_refuse(k, "a stack of matrices that is broadcast");
+    each /= x->y.dims[x->y.rank - 1 - i];
+  }
+  return true;
+}
+
+/* Of the axis that is number `axis` from the last index i alone. */
+static void take_one(wk_accel_operand *x, int axis, int64_t i) {
+  int a = x->rank - 1 - axis;
+  if (a < 0 || x->dims[a] == 1) return;
+  x->offset += i * x->strides[a];
+  x->dims[a] = 1;
+}
+
+static product one_of(const product *x, int axis, int64_t i) {
+  product y = *x;
+  take_one(&y.a, axis, i), take_one(&y.b, axis, i), take_one(&y.y, axis, i);
+  return y;
+}
+
+/* The shortest axis of the stack without which matrices lie at equal distances; 0: they do so, or
+ * there is none. */
+static int axis_apart(wk_accel_making *k, const product *x, const wk_accel_op *op) {
+  wk_accel_op trial = *op;
+  int best = 0;
+  const int64_t *d = x->y.dims + x->y.rank - 1;
+  if (views_of(k, x, &trial)) return 0;
+  for (int axis = 2; axis < x->y.rank; axis++) {
+    const product one = one_of(x, axis, 0);
+    if (d[-axis] > 1 && (!best || d[-axis] < d[-best]) && views_of(k, &one, &trial)) best = axis;
+  }
+  return best;
 }
 
 /* Results [o, o + count), of which all have matrix o / count. */
@@ -137,29 +193,40 @@ static void add_product(wk_accel_making *k, const wk_accel_op *op) {
   }
 }
 
+static bool add_products(wk_accel_making *k, const product *x, wk_accel_op *op) {
+  if (!views_of(k, x, op)) return false;
+  int64_t each = op->out.o / op->b.o;
+  if (each == 1) add_product(k, op);
+  for (int64_t o = 0; each > 1 && o < op->out.o; o += each) {
+    wk_accel_op part = with_matrix(op, o, each);
+    add_product(k, &part);
+  }
+  return true;
+}
+
 bool wk_accel_make_integer_matmul(wk_accel_making *k, const wk_expr *epilogue) {
   const wk_attr_integer_matmul *a = WK_ATTR(k->node, integer_matmul);
   const wk_node *nd = k->node;
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_MM);
   wk_accel_requant r;
+  product x;
   int n = k->net->n;
   if (!wk_accel_is_result_fine(k)) return false;
   if (!wk_accel_requant_of(k, epilogue, 2, 0, WK_NONE, &r)) return false;
-  if (!wk_accel_take_rows(k, &op, false) || !right_matrix(k, &op)) return false;
-  if (op.a.o != op.out.o) return wk_accel_refuse(k, "a stack of matrices that is broadcast");
+  if (!operands_of(k, &op, &x)) return false;
   op.a_zero = (uint8_t)a->a_zero, op.b_zero = (uint8_t)a->b_zero;
-  op.b_u8 = type_of(k, nd->in[1]) == WK_U8;
-  op.macs = wk_node_model_macs(k->g, nd);
+  op.a_u8 = type_of(k, nd->in[0]) == WK_U8, op.b_u8 = type_of(k, nd->in[1]) == WK_U8;
   op.one_const = true;
   op.record_bytes = op.const_bytes = wk_accel_record_bytes(n, n);
   uint8_t *at = wk_arena_alloc(k->net->arena, (size_t)op.record_bytes);
   wk_accel_record_sums(&r, 0, n, n, NULL, at);
   op.consts = at;
-  int64_t each = op.out.o / op.b.o;
-  if (each == 1) add_product(k, &op);
-  for (int64_t o = 0; each > 1 && o < op.out.o; o += each) {
-    wk_accel_op part = with_matrix(&op, o, each);
-    add_product(k, &part);
+  const int axis = axis_apart(k, &x, &op);
+  const int64_t parts = axis ? x.y.dims[x.y.rank - 1 - axis] : 1;
+  op.macs = wk_node_model_macs(k->g, nd) / parts;
+  for (int64_t i = 0; i < parts; i++) {
+    const product one = axis ? one_of(&x, axis, i) : x;
+    if (!add_products(k, &one, &op)) return false;
   }
   return true;
 }

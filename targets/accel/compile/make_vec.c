@@ -327,44 +327,60 @@ bool wk_accel_make_map(wk_accel_making *k, const wk_expr *body) {
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
+static int64_t plane_of(const wk_accel_net *net, const wk_accel_view *x) {
+  return net->tensors.data[x->tensor].rows * net->tensors.data[x->tensor].row;
+}
+
 /* Pixels of a row lie one after the other, rows within a plane. */
 static bool has_pixels(const wk_accel_net *net, const wk_accel_view *x) {
-  const wk_accel_tensor *t = &net->tensors.data[x->tensor];
-  int64_t plane = t->rows * t->row, last = (x->h - 1) * x->sy + (x->w - 1) * x->sx;
-  return x->sx == net->n && x->sy >= x->w * x->sx && x->offset % plane + last < plane;
+  int64_t plane = plane_of(net, x), last = (x->h - 1) * x->sy + (x->w - 1) * x->sx;
+  return x->sx == net->n && x->sy >= 0 && x->offset % plane + last < plane;
+}
+
+/* Rows, with stacks that lie in the same planes, are whole before those below them begin. */
+static bool are_rows_apart(const wk_accel_net *net, const wk_accel_view *x) {
+  bool are_within = x->o > 1 && x->so % plane_of(net, x);
+  int64_t row = x->w * x->sx + (are_within ? (x->o - 1) * x->so : 0);
+  return (!are_within || x->so > 0) && (x->h == 1 || x->sy >= row);
 }
 
 static bool move_pixels(wk_accel_making *k, const wk_accel_operand *from,
-                         const wk_accel_operand *to, wk_accel_op *op) {
-  return from->rank == 4 && from->lane == 3 && wk_accel_pixels(k, from, &op->a) &&
-         wk_accel_pixels(k, to, &op->out) && has_pixels(k->net, &op->a) &&
-         has_pixels(k->net, &op->out);
+                        const wk_accel_operand *to, wk_accel_op *op) {
+  return wk_accel_pixels(k, from, &op->a) && wk_accel_pixels(k, to, &op->out) &&
+         has_pixels(k->net, &op->a) && has_pixels(k->net, &op->out) &&
+         are_rows_apart(k->net, &op->out);
 }
 
 /* Windows of an image that lie beside one another on one side, one behind the other on the other:
- * both are gone through window by window. */
+ * window by window, or row by row of all. */
 static bool move_windows(wk_accel_making *k, const wk_accel_operand *from,
                          const wk_accel_operand *to, wk_accel_op *op) {
   static const int64_t perm[4] = {1, 0, 2, 3};
   wk_accel_operand x, y;
+  if (from->rank != 4 || from->lane != 3) return false;
   if (move_pixels(k, from, to, op)) return true;
-  if (from->rank != 4) return false;
   wk_operand_transpose(from, perm, &x);
   wk_operand_transpose(to, perm, &y);
   return move_pixels(k, &x, &y, op);
 }
 
+/* As they are: pixels only where they can be written row by row. */
+static bool are_views(wk_accel_making *k, const wk_accel_operand *from,
+                      const wk_accel_operand *to) {
+  wk_accel_view x, y;
+  wk_accel_view_of *view = wk_accel_view_for((const wk_accel_operand *[]){to, from}, 2, false);
+  return view(k, from, &x) && view(k, to, &y) &&
+         (view != wk_accel_pixels || are_rows_apart(k->net, &y));
+}
+
 bool wk_accel_make_move(wk_accel_making *k, const wk_accel_operand *from,
                         const wk_accel_operand *to) {
-  wk_accel_view v;
-  wk_accel_view_of *view = wk_accel_view_for((const wk_accel_operand *[]){to, from}, 2, false);
   wk_accel_op op = wk_accel_op_new(k, WK_ACCEL_MAP);
   op.fn = WK_CHOICE_MAP_move;
   op.one_const = true;
-  if (from->lane == to->lane && from->rank > 3 && from->lane > 1 &&
-      (!view(k, from, &v) || !view(k, to, &v))) { /* stacks that lie apart */
+  if (from->lane == to->lane && from->rank > 3 && from->lane > 1 && !are_views(k, from, to)) {
     if (move_windows(k, from, to, &op)) return add_map(k, &op);
-    for (int64_t i = 0; i < from->dims[0]; i++) {
+    for (int64_t i = 0; i < from->dims[0]; i++) { /* stacks that lie apart */
       wk_accel_operand x = without_first(from, i), y = without_first(to, i);
       if (!wk_accel_make_move(k, &x, &y)) return false;
     }

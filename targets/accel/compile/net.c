@@ -115,10 +115,10 @@ static bool known(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
     k->reason = NULL; /* whoever has the movement hands over what it makes */
     return *out = fresh(k, v, (wk_accel_lanes){wk_accel_lane_of_input(k, v), false}), true;
   }
-  if (!k->is_trial && x->kind != WK_VALUE_CONSTANT)
-    return wk_accel_refuse(k, "'%s' is not computed yet", x->name);
-  const wk_accel_lanes plain = {wk_accel_default_lane(&x->type), false};
-  *out = fresh(k, v, k->is_trial ? wk_accel_lanes_of(k, v) : plain);
+  if (x->kind == WK_VALUE_CONSTANT)
+    return wk_accel_constant(k, v, wk_accel_default_lane(&x->type), out);
+  if (!k->is_trial) return wk_accel_refuse(k, "'%s' is not computed yet", x->name);
+  *out = fresh(k, v, wk_accel_lanes_of(k, v));
   return true;
 }
 
@@ -170,15 +170,27 @@ static bool align(wk_accel_making *k, const wk_node *n, wk_accel_operand *x) {
   return true;
 }
 
+/* The last axes as one, of so many elements. */
+static bool merged_last(const wk_accel_making *k, const wk_accel_operand *x, int64_t size,
+                        wk_accel_operand *y) {
+  int64_t dims[WK_MAX_RANK], last = 1;
+  int rank = x->rank;
+  do last *= x->dims[--rank];
+  while (rank && last < size);
+  memcpy(dims, x->dims, sizeof dims);
+  dims[rank] = last;
+  return last == size && wk_operand_reshape(k->net->n, x, rank + 1, dims, y) && y->lane == rank;
+}
+
 /* Rows of channels in other groups, as windows of an image are: copied to where they lie so. */
 static bool regroup(wk_accel_making *k, const wk_node *n, const wk_accel_operand *x,
                     wk_accel_operand *y) {
   const wk_type *t = &wk_val(k->g, n->out[0])->type;
   const wk_node *node = k->node;
   uint32_t layer = k->layer;
-  wk_accel_operand from = *x, to;
+  wk_accel_operand from, to;
   int last = t->rank - 1;
-  if (from.lane != from.rank - 1 || t->dims[last] != from.dims[from.lane]) return false;
+  if (!merged_last(k, x, t->dims[last], &from)) return false;
   *y = fresh(k, n->out[0], (wk_accel_lanes){last, t->rank == 4 && t->dims[1] > 1});
   if (!wk_operand_reshape(k->net->n, y, from.rank, from.dims, &to) || to.lane != from.lane)
     return false;

@@ -30,7 +30,7 @@ typedef struct {
 } census;
 
 static void count(const wk_accel_tensor *t, const wk_accel_view *x, bool writes, census *c) {
-  bool is_fine = wk_accel_is_picture(t, x);
+  bool is_fine = writes ? wk_accel_is_by_rows(t, x) : wk_accel_is_picture(t, x);
   c->all++, c->fine += is_fine;
   c->writers += writes, c->written += writes && is_fine;
 }
@@ -89,6 +89,6 @@ void wk_accel_learn_rows(wk_accel_net *net) {
   for (size_t i = 0; i < net->ops.n; i++) {
     const wk_accel_view *y = &net->ops.data[i].out;
     wk_accel_tensor *t = &net->tensors.data[y->tensor];
-    if (!wk_accel_is_picture(t, y)) t->planes = t->rows = 1, t->row = t->bytes;
+    if (!wk_accel_is_by_rows(t, y)) t->planes = t->rows = 1, t->row = t->bytes;
   }
 }

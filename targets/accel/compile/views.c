@@ -39,10 +39,14 @@ static extent extent_of(const wk_accel_tensor *t, const wk_accel_view *x) {
 
 bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x) {
   const extent e = extent_of(t, x);
-  const int64_t step = step_of(t, x);
   if (x->sb % plane_of(t) || (are_stacks_within(t, x) && x->so < 0)) return false;
-  if (x->h > 1 && (x->sy % t->row || x->sy < 0 || e.rows > (step ? step - 1 : 0))) return false;
-  return first_of(t, x) + (x->h - 1) * step + e.rows < t->rows && e.bytes < t->row;
+  if (x->h > 1 && (x->sy % t->row || x->sy < 0)) return false;
+  return first_of(t, x) + (x->h - 1) * step_of(t, x) + e.rows < t->rows && e.bytes < t->row;
+}
+
+bool wk_accel_is_by_rows(const wk_accel_tensor *t, const wk_accel_view *x) {
+  const int64_t more = extent_of(t, x).rows;
+  return wk_accel_is_picture(t, x) && (x->h == 1 || !more || more < step_of(t, x));
 }
 
 void wk_accel_planes_of(const wk_accel_net *net, const wk_accel_view *x, int64_t planes[2]) {
@@ -116,6 +120,11 @@ wk_sched_tensor wk_accel_sched_tensor(const wk_accel_tensor *t) {
                            .row = t->row, .home = home, .at = t->at, .is_shaped = t->is_dense};
 }
 
+/* Rows from one stack to the next, where those are in the same planes. */
+static int64_t stack_rows_of(const wk_accel_tensor *t, const wk_accel_view *x) {
+  return are_stacks_within(t, x) && x->so % t->row == 0 ? x->so / t->row : 0;
+}
+
 wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op, int operand) {
   const wk_accel_view *x = operand < 0 ? &op->out : operand ? &op->b : &op->a;
   wk_sched_view y = {.tensor = x->tensor};
@@ -123,13 +132,18 @@ wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
   bool is_all = (operand == 0 && (op->is_flat || op->kind == WK_ACCEL_TURN)) ||
                 (operand == 1 && op->kind == WK_ACCEL_MM);
+  bool has_rows = operand < 0 ? wk_accel_is_by_rows(t, x) : wk_accel_is_picture(t, x);
   wk_accel_planes_of(net, x, y.planes);
-  if (wk_accel_stacks(net, op) > 1) y.stack = wk_accel_stack_planes(net, x);
+  if (wk_accel_stacks(net, op) > 1) {
+    y.stack = wk_accel_stack_planes(net, x);
+    y.stack_rows = has_rows ? stack_rows_of(t, x) : 0;
+  }
   bool is_apart = op->piece_stacks && (operand || op->kind != WK_ACCEL_CONV);
   if (is_apart) y.stack = (y.planes[1] - y.planes[0]) / op->piece_stacks;
-  y.is_whole = is_all || !wk_accel_is_picture(t, x);
+  y.is_whole = !has_rows;
+  y.takes_all = is_all;
   y.rows = x->h, y.first = first_of(t, x), y.step = step_of(t, x);
-  y.extra = extent_of(t, x).rows;
+  y.extra = extent_of(t, x).rows - (y.stack_rows ? (x->o - 1) * y.stack_rows : 0);
   y.has_window = operand == 0 && !is_all && (op->kind == WK_ACCEL_CONV ||
                                              op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_POOL);
   if (operand == 0) y.needs = op->needs;
