@@ -133,7 +133,7 @@ static inline wk_module *random_projected(uint64_t seed) {
 
 /* Tokens of an image of a x b windows of k x l, rolled before they are cut apart, or not, products
  * with constants, of all windows together or not, maybe of windows with themselves, where some
- * pairs count for less, and all of it back, added to what it was. */
+ * pairs count for less, and all of it back, added to what it was, or to its mirror image. */
 typedef struct {
   int a, b, k, l, c;
 } windows_of;
@@ -202,6 +202,7 @@ static inline wk_module *random_windowed(uint64_t seed) {
   const int h = x.a * x.k, w = x.b * x.l, n = x.a * x.b, each = x.k * x.l;
   const bool is_rolled = wk_rng_range(&r, 0, 1), meets_itself = wk_rng_range(&r, 0, 1);
   const bool is_joined = wk_rng_range(&r, 0, 1), is_masked = wk_rng_range(&r, 0, 1);
+  const bool is_mirrored = wk_rng_range(&r, 0, 2) == 0;
   snprintf(tokens, sizeof tokens, "1,%d,%d", h * w, x.c);
   snprintf(apart, sizeof apart, "%d,%d,%d", n, each, x.c);
   snprintf(pairs, sizeof pairs, "%d,%d,%d", n, each, each);
@@ -229,7 +230,13 @@ static inline wk_module *random_windowed(uint64_t seed) {
     put_product(&b, "o", is_masked ? "rfar" : "rp", "ru", apart);
   }
   put_image(&b, &x, "back", meets_itself ? "ro" : "ru");
-  wk_str_printf(&b, "  %%sum = add(%%back, %%rt) : f32[%s]\n", tokens);
+  if (is_mirrored)
+    wk_str_printf(&b, "  %%mirror = slice(%%g) {starts=[0,0,%d,0], sizes=[1,%d,%d,%d], "
+                  "steps=[1,1,-1,1]} : f32[1,%d,%d,%d]\n"
+                  "  %%other = reshape(%%mirror) {shape=[%s]} : f32[%s]\n", w - 1, h, w, x.c, h, w,
+                  x.c, tokens, tokens);
+  wk_str_printf(&b, "  %%sum = add(%%back, %%%s) : f32[%s]\n", is_mirrored ? "other" : "rt",
+                tokens);
   put_rounded(&b, "sum", tokens);
   put_product(&b, "y", "rsum", "w2", tokens);
   wk_str_printf(&b, "  output %%qy\n}\n}\n");

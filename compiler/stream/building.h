@@ -69,10 +69,10 @@ bool wk_sched_is_made_here(const wk_sched_builder *b, int tensor);
 bool wk_sched_is_read_here(const wk_sched_builder *b, int tensor);
 /* The operator needs all rows of a tensor, more than one, for its last one. */
 bool wk_sched_needs_all(const wk_sched_builder *b, int op, int tensor);
-/* Planes of the round in hand that an operator has in a view. */
-/* Rows of the operand's tensor that rows [y0, y1) need in the round. */
+/* Rows of the operand's tensor that rows [y0, y1) need in the round in hand. */
 void wk_sched_round_rows(const wk_sched_builder *b, const wk_sched_op *op, const wk_sched_view *x,
                          int64_t y0, int64_t y1, int64_t rows[2]);
+/* Planes of the round in hand that an operator has in a view. */
 void wk_sched_round_planes(const wk_sched_builder *b, const wk_sched_op *op,
                            const wk_sched_view *x, int64_t planes[2]);
 /* Where a tensor was in the strips before: buffer -1, nowhere. */

@@ -2,6 +2,7 @@
  * Local search: one thing of the plan is changed after the other, and stays so where the whole, as
  * the schedule model has it, gets faster. A fixed seed, so that the same network gives the same
  * plan. */
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,19 @@
 
 typedef wk_sched_verdict verdict;
 
-typedef struct {
+typedef struct improving improving;
+
+/* How the next change of the plan is chosen: false where there is nothing to change. */
+typedef bool chooses(improving *y);
+
+struct improving {
   wk_sched_searching *x;
-  wk_rng random;
+  chooses *choose;
+  wk_rng random;               /* what is drawn next */
+  int number;                  /* of the change, of those that are gone through */
   bool has_stages, has_stacks; /* that the plan may do beside, or after others */
   int64_t judged;              /* steps */
-} improving;
+};
 
 static size_t random_group(improving *y, size_t n) {
   return (size_t)wk_rng_range(&y->random, 0, (int64_t)n - 1);
@@ -72,12 +80,11 @@ static bool change_begin(improving *y) {
   return true;
 }
 
-static bool cut(improving *y) {
+/* Behind this operator of group i. */
+static bool cut_behind(improving *y, size_t i, int last) {
   wk_sched_plan *p = &y->x->plan;
-  size_t i = random_group(y, p->groups.n);
   wk_sched_group a = p->groups.data[i], b = a;
-  if (a.first == a.last) return false;
-  a.last = (int)wk_rng_range(&y->random, a.first, a.last - 1);
+  a.last = last;
   b.first = a.last + 1;
   b.alone = false;
   b.follows = a.rounds > 1;
@@ -89,6 +96,13 @@ static bool cut(improving *y) {
   p->groups.data[i] = a;
   p->groups.data[i + 1] = b;
   return true;
+}
+
+static bool cut(improving *y) {
+  size_t i = random_group(y, y->x->plan.groups.n);
+  const wk_sched_group *g = group(y, i);
+  if (g->first == g->last) return false;
+  return cut_behind(y, i, (int)wk_rng_range(&y->random, g->first, g->last - 1));
 }
 
 static bool join(improving *y) {
@@ -180,6 +194,42 @@ static bool make_move(improving *y) {
   size_t i = 0;
   for (; draw >= weight_of(y, i); i++) draw -= weight_of(y, i);
   return moves[i].make(y);
+}
+
+/* ---- cuts, one after the other --------------------------------------------------------------- */
+
+/* Rounds of what is before a cut; the last is as many as there are. */
+static const int cut_rounds[] = {1, 2, 4, INT_MAX};
+enum { CUTS = WK_COUNTOF(cut_rounds) };
+
+/* Each half computes all its rows at once, the first one round by round, and what goes from it to
+ * the second one stays: no constants do, so that their room is for those that come next. */
+static bool cut_staying(improving *y, size_t i, int last, int rounds) {
+  wk_sched_searching *x = y->x;
+  if (!cut_behind(y, i, last)) return false;
+  wk_sched_group *a = group(y, i), *b = a + 1;
+  int most = y->has_stacks ? wk_sched_most_rounds(x, a->first, a->last) : 1;
+  if (rounds > 1 && most < 2) return false;
+  if (rounds > most) rounds = most;
+  *a = (wk_sched_group){.first = a->first, .last = a->last, .strips = 1, .rounds = rounds,
+                        .keeps = rounds > 1, .is_brief = true, .alone = a->alone};
+  *b = (wk_sched_group){.first = b->first, .last = b->last, .strips = 1, .rounds = 1};
+  int t = x->net->ops[last].out.tensor;
+  if (!wk_sched_may_stay(x, (size_t)t, b->last)) return false;
+  x->plan.resident[t] = b->last;
+  return true;
+}
+
+/* The next one of all groups. */
+static bool next_cut(improving *y) {
+  const wk_sched_plan *p = &y->x->plan;
+  int left = y->number++ / CUTS, way = (y->number - 1) % CUTS;
+  for (size_t i = 0; i < p->groups.n; i++) {
+    const wk_sched_group *g = &p->groups.data[i];
+    if (left < g->last - g->first) return cut_staying(y, i, g->first + left, cut_rounds[way]);
+    left -= g->last - g->first;
+  }
+  return false;
 }
 
 /* ---- the search ------------------------------------------------------------------------------ */
@@ -383,6 +433,12 @@ static void judge_one(void *ctx, size_t i, wk_sched_steps *steps) {
   else if (c->unproven) atomic_store(&c->is_refuted, !is_proven(&x, c->unproven, &(verdict){0}));
 }
 
+/* What is drawn behind a change that was. */
+static void go_on(improving *y, const improving *from) {
+  y->random = from->random;
+  y->number = from->number;
+}
+
 /* As if there were none before it. */
 static void draw(improving *y, change *z) {
   wk_sched_plan plan = z->x.plan;
@@ -392,8 +448,8 @@ static void draw(improving *y, change *z) {
   z->y.x = &z->x;
   z->y.judged = 0;
   copy_plan(y->x->net, &y->x->plan, &z->x.plan);
-  z->is_one = make_move(&z->y);
-  y->random = z->y.random;
+  z->is_one = y->choose(&z->y);
+  go_on(y, &z->y);
   atomic_store(&z->state, OPEN);
 }
 
@@ -409,17 +465,17 @@ static bool prove(wk_sched_searching *x, proven_plan *p) {
 /* Tries changes up to the first that is faster, which the plan gets, or as many as may be: how
  * many. None if the plan was to be proven, and is not. */
 static int try_changes(improving *y, changes *c, proven_plan *p, bool *is_faster) {
-  const wk_rng before = y->random;
+  const improving before = *y;
   size_t i = 0;
   *is_faster = false;
   for (size_t k = 0; k < c->n; k++) draw(y, &c->list[k]);
-  y->random = before;
+  go_on(y, &before);
   wk_sched_do(y->x, judge_one, c, c->n + 1);
   if (c->unproven && !prove(y->x, p)) return 0;
   for (; i < c->n && !*is_faster && c->steps > 0; i++) {
     change *z = &c->list[i];
     c->steps -= z->y.judged;
-    y->random = z->y.random;
+    go_on(y, &z->y);
     *is_faster = atomic_load(&z->state) == FASTER;
     if (*is_faster) copy_plan(y->x->net, &z->x.plan, &y->x->plan);
   }
@@ -444,11 +500,11 @@ static void free_plan(wk_sched_plan *p) {
   free(p->resident);
 }
 
-void wk_sched_improve(wk_sched_searching *x, int tries, int64_t steps) {
+static void improve(wk_sched_searching *x, chooses *choose, int tries, int64_t steps) {
   enum { TOGETHER = 8 }; /* changes that are proven together */
   change list[MOST];
   const int most = at_once(x);
-  improving y = {.x = x, .random = {1},
+  improving y = {.x = x, .choose = choose, .random = {1},
                  .has_stages = has_stages(x),
                  .has_stacks = wk_sched_tries_stacks(x)};
   changes c = {.x = x, .list = list, .steps = steps};
@@ -467,4 +523,15 @@ void wk_sched_improve(wk_sched_searching *x, int tries, int64_t steps) {
   if (tries) (void)prove(x, &proven);
   for (int i = 0; i < most; i++) free_plan(&list[i].x.plan);
   free_plan(&proven.plan);
+}
+
+void wk_sched_improve(wk_sched_searching *x, int tries, int64_t steps) {
+  improve(x, make_move, tries, steps);
+}
+
+bool wk_sched_improve_cuts(wk_sched_searching *x, int64_t steps) {
+  const size_t before = x->plan.groups.n;
+  int tries = CUTS * ((int)x->net->n_ops - (int)before);
+  if (!wk_sched_is_long(&x->plan)) improve(x, next_cut, tries, steps);
+  return x->plan.groups.n != before;
 }

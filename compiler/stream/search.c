@@ -341,12 +341,17 @@ static bool is_near(const searching *x, const searching *than) {
 
 enum { SOME = 60 }; /* operators more than there are, for the local search */
 
+/* Steps that a local search may judge. */
+static int64_t steps_of(const searching *x) {
+  return (int64_t)1000 * wk_sched_efforts[x->o->effort].steps;
+}
+
 static void improve(searching *x) {
   int most = wk_sched_efforts[x->o->effort].most;
   int tries = wk_sched_efforts[x->o->effort].tries * ((int)x->net->n_ops + SOME);
   if (wk_sched_leaves_out(x, WK_SCHED_LOCAL_SEARCH)) return;
   if (tries > most) tries = most;
-  wk_sched_improve(x, tries, (int64_t)1000 * wk_sched_efforts[x->o->effort].steps);
+  wk_sched_improve(x, tries, steps_of(x));
 }
 
 /* One of them. */
@@ -467,6 +472,8 @@ static bool has_few_rounds(const searching *x) {
 /* The best plan, and the others that are near it. */
 static void improve_finally(searching *x, searches *s) {
   improve(x);
+  if (!wk_sched_leaves_out(x, WK_SCHED_LOCAL_SEARCH) && wk_sched_improve_cuts(x, steps_of(x)))
+    improve(x);
   if (has_few_rounds(x)) improve_rounds(x);
   for (size_t i = 0; i < WK_COUNTOF(others) && has_few_rounds(x); i++) {
     searching *y = &s->list[i].y;

@@ -186,5 +186,8 @@ void wk_sched_find_residents_again(wk_sched_searching *x);
 /* Changes x->plan where that makes the whole faster, one thing after the other: at most `tries`,
  * until so many steps have been looked at for it, those of known verdicts as well. */
 void wk_sched_improve(wk_sched_searching *x, int tries, int64_t steps);
+/* Cuts groups where that is faster if what goes over the cut stays and no constants do; all cuts
+ * are tried once, but those of long plans. True: it has cut some. */
+bool wk_sched_improve_cuts(wk_sched_searching *x, int64_t steps);
 
 #endif

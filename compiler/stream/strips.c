@@ -225,7 +225,8 @@ static bool may_carry(const wk_sched_net *net, const wk_sched_group *g, int tens
       const wk_sched_view *v = &net->ops[i].in[k];
       if (v->tensor != tensor) continue;
       if (v->needs || (v->has_window && (v->span > v->stride || v->pad))) return true;
-      if (v->is_whole || v->takes_all || v->step != 1 || readers++) return true;
+      if (v->is_whole || v->takes_all || v->stack_rows || v->extra) return true;
+      if (v->step != 1 || readers++) return true;
     }
   return false;
 }

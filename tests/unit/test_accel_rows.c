@@ -216,7 +216,15 @@ static const struct {
     VIEW(true, 0, 2, 2, .sb = 160, .sy = 64, .sx = 32),
     VIEW(true, 32, 2, 2, .sb = 160, .sy = 64, .sx = 32),
     VIEW(false, 64, 2, 2, .sb = 160, .sy = 64, .sx = 32),
+    VIEW(false, 128, 1, 4, .sb = 160, .sx = -32),
+    /* from a later pixel on, forwards or backwards */
+    VIEW(true, 16, 5, 2, .sb = 160, .sy = 32, .sx = 8),
+    VIEW(false, 16, 5, 3, .sb = 160, .sy = 32, .sx = 8),
+    VIEW(true, 24, 5, 4, .sb = 160, .sy = 32, .sx = -8),
+    VIEW(false, 16, 5, 4, .sb = 160, .sy = 32, .sx = -8),
     /* stacks beside or below one another */
+    STACKS(true, true, 16, 2, 5, 1, .sb = 160, .so = 8, .sy = 32, .sx = 8),
+    STACKS(false, false, 24, 2, 5, 1, .sb = 160, .so = 8, .sy = 32, .sx = 8),
     STACKS(true, true, 0, 2, 5, 2, .sb = 160, .so = 16, .sy = 32, .sx = 8),
     STACKS(false, false, 0, 2, 5, 3, .sb = 160, .so = 16, .sy = 32, .sx = 8),
     STACKS(true, true, 0, 5, 1, 4, .sb = 160, .so = 32, .sx = 8),

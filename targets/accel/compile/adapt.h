@@ -11,7 +11,7 @@
 bool wk_accel_cut_first(wk_rewrite *r, wk_node_id id, const wk_node *n);
 /* Products with constant matrices of which slices of columns are read. r->c->data: the machine. */
 bool wk_accel_part_columns(wk_rewrite *r, wk_node_id id, const wk_node *n);
-/* Products of a stack of matrices as one with a constant matrix. */
+/* Products of a stack of matrices as one with a constant matrix. r->c->data: the machine. */
 bool wk_accel_keep_stacks(wk_rewrite *r, wk_node_id id, const wk_node *n);
 /* Products whose right operand repeats its matrices. */
 bool wk_accel_share_heads(wk_rewrite *r, wk_node_id id, const wk_node *n);

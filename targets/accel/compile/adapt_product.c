@@ -4,6 +4,7 @@
  * products with constants, for which exporters join the matrices of a stack to one: these stay
  * apart, as they lie. */
 #include "targets/accel/compile/adapt.h"
+#include "targets/accel/compile/net.h"
 
 /* A right operand [.., groups * times, k, n] that is x [.., groups, 1, k, n], each matrix `times`
  * times, or x with its last two axes exchanged. */
@@ -89,16 +90,45 @@ bool wk_accel_share_heads(wk_rewrite *r, wk_node_id id, const wk_node *n) {
          wk_rewrite_replace(r, n->out[0], wk_rewrite_reshape(r, product, y.rank, y.dims));
 }
 
-/* x [a, b, ..] as the matrix [a * b, k]: then as a stack of a matrices. */
+/* x [a, b, ..] as the matrix [a * b, k]: as a stack of a matrices, whose rows are so many that the
+ * array hides the loading of its tiles. */
 static bool joined_of(const wk_rewrite *r, const wk_node *n, wk_value_id *x, int64_t dims[3]) {
+  const wk_machine *m = r->c->data;
   const wk_node *joined = wk_made_by(r, n->in[0], WK_OP_RESHAPE);
   if (!joined) return false;
   *x = joined->in[0];
   const wk_type *from = wk_type_of(r, *x), *to = wk_type_of(r, n->in[0]);
-  if (to->rank != 2 || from->rank < 3 || from->dims[0] < 2 || from->dims[1] < 2 ||
+  if (to->rank != 2 || from->rank < 3 || from->dims[0] < 2 || from->dims[1] < 2 * m->array ||
       from->dims[0] * from->dims[1] != to->dims[0])
     return false;
   dims[0] = from->dims[0], dims[1] = from->dims[1], dims[2] = to->dims[1];
+  return true;
+}
+
+static bool is_apart(const wk_type *t, int64_t stacks) {
+  int64_t n = 1;
+  int i = 0;
+  while (i < t->rank && n < stacks) n *= t->dims[i++];
+  return n == stacks && i + 1 < t->rank;
+}
+
+/* Who reads v takes its rows apart into these stacks again. */
+static bool are_readers_apart(const wk_rewrite *r, wk_value_id v, int64_t stacks) {
+  uint32_t readers = 0;
+  for (uint32_t c = r->first[v]; c; c = r->cells.data[c].next) {
+    const wk_use_cell *u = &r->cells.data[c];
+    if (u->node == WK_NONE) continue;
+    const wk_node *n = wk_nod(r->g, u->node);
+    if (n->dead || n->op != WK_OP_RESHAPE || n->in[0] != v) continue;
+    readers += is_apart(wk_type_of(r, n->out[0]), stacks);
+  }
+  return readers && readers == r->uses[v];
+}
+
+/* Operands beside the matrices are the same for all rows. */
+static bool are_extras_of_columns(const wk_rewrite *r, const wk_node *n) {
+  for (uint32_t i = 2; i < n->n_in; i++)
+    if (n->in[i] != WK_NONE && wk_type_of(r, n->in[i])->rank > 1) return false;
   return true;
 }
 
@@ -107,7 +137,8 @@ bool wk_accel_keep_stacks(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   int64_t dims[3];
   (void)id;
   if (n->op != WK_OP_MATMUL || n->predicate != WK_NONE || n->n_in > WK_COUNTOF(in) ||
-      !wk_known(r, n->in[1]) || !joined_of(r, n, &x, dims))
+      !wk_known(r, n->in[1]) || !are_extras_of_columns(r, n) || !joined_of(r, n, &x, dims) ||
+      !are_readers_apart(r, n->out[0], dims[0]))
     return false;
   const wk_type y = *wk_type_of(r, n->out[0]);
   r->name = n->name;

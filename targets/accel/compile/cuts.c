@@ -135,9 +135,10 @@ static bool reads_all(const wk_accel_net *net, const wk_accel_view *x, const wk_
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
   const int n = net->n;
   int64_t blocks = wk_ceil_div(x->c, n), tail = x->c % n;
-  bool steps = (x->h == 1 || x->sy >= x->w * x->sx) && (x->w == 1 || x->sx > 0) &&
-               (blocks == 1 || x->sb > 0);
-  return !t->is_dense && wk_accel_is_picture(t, x) && steps && x->o == 1 && !x->first &&
+  bool goes_on = x->w == 1 || x->sx > 0, has_rows = x->h == 1 || x->sy > 0;
+  bool are_apart = x->h == 1 || x->w == 1 || x->sy >= x->w * x->sx;
+  return !t->is_dense && wk_accel_is_picture(t, x) && goes_on && has_rows && are_apart &&
+         (blocks == 1 || x->sb > 0) && x->o == 1 && !x->first &&
          (!tail || (y->first + y->c) % n == tail) && blocks * x->h * x->w * n == t->bytes;
 }
 

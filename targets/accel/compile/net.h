@@ -235,7 +235,8 @@ bool wk_accel_is_result_fine(wk_accel_making *k);
 /* As wk_target has it. */
 const wk_machine *wk_accel_machine_of(const wk_instance *t);
 wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, wk_adaptation *out) WK_MUST_CHECK;
-/* The view goes through the tensor's planes by blocks and stacks, through its rows by y. */
+/* The view goes through the tensor's planes by blocks, and by stacks unless they lie in the same
+ * ones, and through its rows by y, and by pixels and such stacks unless they lie in one row. */
 bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x);
 /* And none of its rows begins before the one above has ended: so it can be written row by row. */
 bool wk_accel_is_by_rows(const wk_accel_tensor *t, const wk_accel_view *x);

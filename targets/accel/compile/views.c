@@ -20,14 +20,15 @@ static bool are_stacks_within(const wk_accel_tensor *t, const wk_accel_view *x) 
 }
 
 /* Where a row of the view ends: its pixels and the stacks within a plane go on by whole rows of the
- * tensor, or within one. */
+ * tensor, or within one, forwards from where it begins and backwards. */
 typedef struct {
-  int64_t rows, bytes;
+  int64_t rows, ahead, back; /* ahead, back: bytes */
 } extent;
 
 static void extend(const wk_accel_tensor *t, int64_t n, int64_t stride, extent *x) {
-  bool goes_down = stride > 0 && stride % t->row == 0;
-  *(goes_down ? &x->rows : &x->bytes) += (n - 1) * (goes_down ? stride / t->row : stride);
+  if (stride > 0 && stride % t->row == 0) x->rows += (n - 1) * (stride / t->row);
+  else if (stride > 0) x->ahead += (n - 1) * stride;
+  else x->back -= (n - 1) * stride;
 }
 
 static extent extent_of(const wk_accel_tensor *t, const wk_accel_view *x) {
@@ -39,9 +40,11 @@ static extent extent_of(const wk_accel_tensor *t, const wk_accel_view *x) {
 
 bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x) {
   const extent e = extent_of(t, x);
+  const int64_t column = x->offset % t->row;
   if (x->sb % plane_of(t) || (are_stacks_within(t, x) && x->so < 0)) return false;
   if (x->h > 1 && (x->sy % t->row || x->sy < 0)) return false;
-  return first_of(t, x) + (x->h - 1) * step_of(t, x) + e.rows < t->rows && e.bytes < t->row;
+  return first_of(t, x) + (x->h - 1) * step_of(t, x) + e.rows < t->rows && column >= e.back &&
+         column + e.ahead < t->row;
 }
 
 bool wk_accel_is_by_rows(const wk_accel_tensor *t, const wk_accel_view *x) {

@@ -18,8 +18,8 @@ wk_accel_spot wk_accel_spot_of(const wk_accel_net *net, const wk_accel_view *x,
 void wk_accel_planes_of(const wk_accel_net *net, const wk_accel_view *x, int64_t planes[2]);
 /* What an operator has of its result (-1), of operand 0 or 1. */
 wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op, int operand);
-/* Planes from one stack of a view to the next; 0: it has one for all; -1: they do not lie one
- * behind the other. */
+/* Planes from one stack of a view to the next; 0: it has one for all, or all in the same planes;
+ * -1: they do not lie one behind the other. */
 int64_t wk_accel_stack_planes(const wk_accel_net *net, const wk_accel_view *x);
 /* Stacks of an operator that can be computed one after the other: as many as its result has, or
  * 1. */
