@@ -102,7 +102,7 @@ static void compute_stack(const wk_sched_work *w, int64_t stack, size_t piece, s
     const wk_sched_view *v = &op->in[k];
     if (v->tensor < 0) continue;
     needed_planes(op, k, stack, c.c0, c.c1, planes);
-    wk_sched_needed_rows(&net->tensors[v->tensor], v, w->stacks, w->y0, w->y1, rows);
+    wk_sched_needed_rows(&net->tensors[v->tensor], v, one, w->y0, w->y1, rows);
     wk_sched_touch_rows(s, &w->in[k], IN + k, false, planes, rows);
   }
   int64_t at = op->const_bytes * (int64_t)(piece - w->piece);
@@ -177,20 +177,41 @@ static wk_sched_view view_of(const made *x, int tensor) {
   return (wk_sched_view){.tensor = tensor, .planes = {0, t->planes}, .rows = t->rows, .step = 1};
 }
 
+/* Stacks below one another, as far as the tensor has rows for them. */
+static void move_stacks_down(made *x, const wk_sched_op *op, wk_sched_view *v) {
+  if (v->tensor < 0 || v->is_whole || op->rides || wk_sched_stacks(op) < 2) return;
+  int64_t last = v->first + (v->rows - 1) * v->step + v->extra;
+  int64_t room = (x->tensors[v->tensor].rows - 1 - last) / (op->stacks - 1);
+  if (room > 0 && draw(x, 0, 2)) v->stack = 0, v->stack_rows = draw(x, 1, room);
+}
+
 /* An operator with stacks: each has its planes of every tensor that has as many of them. */
-static void add_stacks(const made *x, wk_sched_op *op) {
+static void add_stacks(made *x, wk_sched_op *op) {
   wk_sched_view *views[] = {&op->out, &op->in[0], &op->in[1]};
   if (x->tensors[op->out.tensor].planes % x->stacks) return;
   op->stacks = x->stacks;
   for (int i = 0; i < 3; i++) {
     int64_t planes = views[i]->tensor < 0 ? 1 : x->tensors[views[i]->tensor].planes;
     if (planes % x->stacks == 0) views[i]->stack = planes / x->stacks;
+    if (i) move_stacks_down(x, op, views[i]);
   }
 }
 
-/* Reads all rows of the tensor, or a window of them; the rows of the result. */
+/* Some of the tensor's rows, in steps, each with some behind it that others may have as well; or,
+ * for each row of the result, all of these. The rows of the result. */
+static int64_t make_steps(made *x, wk_sched_view *v) {
+  int64_t all = v->rows;
+  v->first = draw(x, 0, all - 1), v->step = draw(x, 1, 3);
+  v->extra = draw(x, 0, all - 1 - v->first < 3 ? all - 1 - v->first : 3);
+  v->rows = (all - 1 - v->extra - v->first) / v->step + 1;
+  v->takes_all = !draw(x, 0, 3);
+  return v->takes_all ? draw(x, 1, 6) : v->rows;
+}
+
+/* Reads all rows of the tensor, or a window of them, or others; the rows of the result. */
 static int64_t make_operand(made *x, int tensor, wk_sched_view *v) {
   *v = view_of(x, tensor);
+  if (!draw(x, 0, 4)) return make_steps(x, v);
   if (!draw(x, 0, 5)) {
     v->is_whole = true;
     return draw(x, 1, 6);
@@ -243,7 +264,8 @@ static void ride(made *x, wk_sched_op *op, int from) {
       op->in[1] = view_of(x, other);
       break;
     }
-  op->replaces = draw(x, 0, 2) && !op->in[0].has_window && !op->in[0].is_whole;
+  op->replaces = draw(x, 0, 2) && rows == t->rows && !op->in[0].has_window &&
+                 !op->in[0].is_whole && !op->in[0].takes_all;
   op->out = view_of(x, add_tensor(x, draw(x, 0, 3) ? WK_SCHED_WORK : WK_SCHED_IO, t->planes, rows,
                                   op->replaces ? t->row : CELL * draw(x, 1, 4)));
   if (x->stacks > 1 && draw(x, 0, 7)) add_stacks(x, op);
@@ -308,8 +330,8 @@ static uint64_t result(const made *x, int op, int64_t plane, int64_t stack, int6
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
     int64_t rows[2], planes[2];
     if (o->in[k].tensor < 0) continue;
-    wk_sched_needed_rows(&x->tensors[o->in[k].tensor], &o->in[k],
-                           (int64_t[]){0, wk_sched_stacks(o)}, y, y + 1, rows);
+    wk_sched_needed_rows(&x->tensors[o->in[k].tensor], &o->in[k], (int64_t[]){stack, stack + 1}, y,
+                         y + 1, rows);
     needed_planes(o, k, stack, plane, plane + 1, planes);
     for (int64_t p = planes[0]; p < planes[1]; p++)
       for (int64_t r = rows[0]; r < rows[1]; r++) v = mix(v, read(context, k, p, r));
