@@ -132,8 +132,8 @@ static const refusal nodes[] = {
      "(%x: i8[3,8], %g: i32[8]) {\n  %b = constant i32[] {0}\n"
      "  %y = integer_norm(%x, %g, %b) {axis=1, shift=20, lo=-128, hi=127, to=i8} : i8[3,8]\n"},
     {"a stack of matrices that is broadcast",
-     "(%x: i8[2,3,1,4,8], %z: i8[1,3,1,8,2]) {\n"
-     "  %y = integer_matmul(%x, %z) {epilogue=\"" QUANTISED "\"} : i8[2,3,1,4,2]\n"},
+     "(%x: i8[2,2,2,2,2,4,8], %z: i8[2,1,2,1,2,8,2]) {\n"
+     "  %y = integer_matmul(%x, %z) {epilogue=\"" QUANTISED "\"} : i8[2,2,2,2,2,4,2]\n"},
     {"the result is i32",
      "(%x: i8[4,8], %z: i8[8,2]) {\n  %y = integer_matmul(%x, %z) : i32[4,2]\n"},
     /* movement and types */
