@@ -66,7 +66,7 @@ tells 'fuzz, an unknown reader' 2 "^scripts/fuzz: no reader 'nn'; there are: .* 
 # -S: Python without its packages
 for bench in bench/compare_onnxruntime.py bench/compare_quantisers.py bench/quantised_classes.py \
   'bench/integer_fidelity.py model.onnx' 'tests/make/make_caffe2_weights.py net' \
-  bench/caffe2_proof.py; do
+  bench/accel_quantisers.py bench/caffe2_proof.py; do
   tells "$bench without the peers" 1 \
     "^${bench%/*}/.*: needs the Python packages .*: run bench/setup$" python3 -S tree/$bench
 done
