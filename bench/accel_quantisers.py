@@ -29,25 +29,10 @@ def drawn(np, rng, x):
 
 def by_onnxruntime(np, model, folder):
     import onnxruntime as ort
-    from onnxruntime.quantization import (CalibrationDataReader, QuantFormat, QuantType,
-                                          quantize_static)
-    from onnxruntime.quantization.shape_inference import quant_pre_process
     inputs = ort.InferenceSession(str(model), providers=["CPUExecutionProvider"]).get_inputs()
     rng = np.random.default_rng(1)
-
-    class Reader(CalibrationDataReader):
-        def __init__(self):
-            self.left = iter([{x.name: drawn(np, rng, x) for x in inputs} for _ in range(2)])
-
-        def get_next(self):
-            return next(self.left, None)
-
-    prepared, out = folder / "prepared.onnx", folder / "onnxruntime.onnx"
-    quant_pre_process(str(model), str(prepared), skip_symbolic_shape=True)
-    quantize_static(str(prepared), str(out), Reader(), quant_format=QuantFormat.QDQ,
-                    per_channel=True, activation_type=QuantType.QUInt8,
-                    weight_type=QuantType.QInt8)
-    return out
+    feeds = [{x.name: drawn(np, rng, x) for x in inputs} for _ in range(2)]
+    return peers.quantised_by_onnxruntime(model, feeds, folder)
 
 
 def by_wick(wick, model, folder):

@@ -29,25 +29,8 @@ def session(path):
 
 
 def by_onnxruntime(model, samples, folder):
-    from onnxruntime.quantization import (CalibrationDataReader, QuantFormat, QuantType,
-                                          quantize_static)
-    from onnxruntime.quantization.shape_inference import quant_pre_process
     name = session(model).get_inputs()[0].name
-
-    class Reader(CalibrationDataReader):
-        def __init__(self):
-            self.left = iter(samples)
-
-        def get_next(self):
-            x = next(self.left, None)
-            return None if x is None else {name: x}
-
-    prepared, out = folder / "prepared.onnx", folder / "onnxruntime.onnx"
-    quant_pre_process(str(model), str(prepared), skip_symbolic_shape=True)
-    quantize_static(str(prepared), str(out), Reader(), quant_format=QuantFormat.QDQ,
-                    per_channel=True, activation_type=QuantType.QUInt8,
-                    weight_type=QuantType.QInt8)
-    return out
+    return peers.quantised_by_onnxruntime(model, [{name: x} for x in samples], folder)
 
 
 def by_wick(wick, model, data, options, folder, np):

@@ -48,6 +48,28 @@ def need(*modules, setup="run bench/setup"):
     cli.die(f"needs the Python packages {', '.join(missing)}: {setup}")
 
 
+def quantised_by_onnxruntime(model, feeds, folder):
+    """The model as ONNX Runtime's quantize_static leaves it, calibrated by these inputs, as dicts
+    by name: QDQ, weights per channel, behind its quant_pre_process. A file in the folder."""
+    from onnxruntime.quantization import (CalibrationDataReader, QuantFormat, QuantType,
+                                          quantize_static)
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    class Reader(CalibrationDataReader):
+        def __init__(self):
+            self.left = iter(feeds)
+
+        def get_next(self):
+            return next(self.left, None)
+
+    prepared, out = folder / "prepared.onnx", folder / "onnxruntime.onnx"
+    quant_pre_process(str(model), str(prepared), skip_symbolic_shape=True)
+    quantize_static(str(prepared), str(out), Reader(), quant_format=QuantFormat.QDQ,
+                    per_channel=True, activation_type=QuantType.QUInt8,
+                    weight_type=QuantType.QInt8)
+    return out
+
+
 class Worker:
     """The running program once more, as `--worker ARGUMENT...`: a process of its own on the first
     `threads` processors, in this Python unless another one is named. It calls serve(); times are

@@ -21,14 +21,20 @@ static bool are_rows_fine(wk_accel_making *k, wk_accel_op *op) {
   return true;
 }
 
-bool wk_accel_take_rows(wk_accel_making *k, wk_accel_op *op, bool pixels) {
+/* The first operand and the result; the operand is turned where its lanes lie along other axes. */
+static bool row_operands(wk_accel_making *k, wk_accel_op *op, wk_accel_operand *x,
+                         wk_accel_operand *y) {
   const wk_node *nd = k->node;
-  wk_accel_operand x, y = wk_accel_result(k, nd->out[0]);
-  wk_accel_view_of *view = pixels ? wk_accel_rows_of(k, &y) : wk_accel_rows;
-  if (!wk_accel_operand_of(k, nd->in[0], &x)) return false;
-  if (y.lane == y.rank - 1 && x.lane >= 0 && !wk_accel_turn(k, nd->in[0], x.rank - 1, &x))
-    return false;
+  *y = wk_accel_result(k, nd->out[0]);
+  if (!wk_accel_operand_of(k, nd->in[0], x)) return false;
   op->a_u8 = type_of(k, nd->in[0]) == WK_U8;
+  return y->lane != y->rank - 1 || x->lane < 0 || wk_accel_turn(k, nd->in[0], x->rank - 1, x);
+}
+
+bool wk_accel_take_rows(wk_accel_making *k, wk_accel_op *op, bool pixels) {
+  wk_accel_operand x, y;
+  if (!row_operands(k, op, &x, &y)) return false;
+  wk_accel_view_of *view = pixels ? wk_accel_rows_of(k, &y) : wk_accel_rows;
   return view(k, &x, &op->a) && view(k, &y, &op->out) && are_rows_fine(k, op);
 }
 
@@ -119,16 +125,6 @@ static bool right_matrix(wk_accel_making *k, wk_accel_op *op, wk_accel_operand *
   return true;
 }
 
-static bool operands_of(wk_accel_making *k, wk_accel_op *op, product *out) {
-  const wk_node *nd = k->node;
-  out->y = wk_accel_result(k, nd->out[0]);
-  if (!wk_accel_operand_of(k, nd->in[0], &out->a)) return false;
-  if (out->y.lane == out->y.rank - 1 && out->a.lane >= 0 &&
-      !wk_accel_turn(k, nd->in[0], out->a.rank - 1, &out->a))
-    return false;
-  return right_matrix(k, op, &out->b);
-}
-
 static bool views_of(wk_accel_making *k, const product *x, wk_accel_op *op) {
   if (!wk_accel_rows(k, &x->a, &op->a) || !wk_accel_rows(k, &x->y, &op->out) ||
       !are_rows_fine(k, op) || !wk_accel_rows(k, &x->b, &op->b))
@@ -213,9 +209,9 @@ bool wk_accel_make_integer_matmul(wk_accel_making *k, const wk_expr *epilogue) {
   int n = k->net->n;
   if (!wk_accel_is_result_fine(k)) return false;
   if (!wk_accel_requant_of(k, epilogue, 2, 0, WK_NONE, &r)) return false;
-  if (!operands_of(k, &op, &x)) return false;
+  if (!row_operands(k, &op, &x.a, &x.y) || !right_matrix(k, &op, &x.b)) return false;
   op.a_zero = (uint8_t)a->a_zero, op.b_zero = (uint8_t)a->b_zero;
-  op.a_u8 = type_of(k, nd->in[0]) == WK_U8, op.b_u8 = type_of(k, nd->in[1]) == WK_U8;
+  op.b_u8 = type_of(k, nd->in[1]) == WK_U8;
   op.one_const = true;
   op.record_bytes = op.const_bytes = wk_accel_record_bytes(n, n);
   uint8_t *at = wk_arena_alloc(k->net->arena, (size_t)op.record_bytes);

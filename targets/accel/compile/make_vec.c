@@ -6,6 +6,7 @@
 #include "compiler/expr/quant.h"
 #include "compiler/ir/taps.h"
 #include "targets/accel/compile/record.h"
+#include "targets/accel/compile/views.h"
 
 static wk_dtype type_of(const wk_accel_making *k, wk_value_id v) {
   return wk_val(k->g, v)->type.dtype;
@@ -327,19 +328,16 @@ bool wk_accel_make_map(wk_accel_making *k, const wk_expr *body) {
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-static int64_t plane_of(const wk_accel_net *net, const wk_accel_view *x) {
-  return net->tensors.data[x->tensor].rows * net->tensors.data[x->tensor].row;
-}
-
 /* Pixels of a row lie one after the other, rows within a plane. */
 static bool has_pixels(const wk_accel_net *net, const wk_accel_view *x) {
-  int64_t plane = plane_of(net, x), last = (x->h - 1) * x->sy + (x->w - 1) * x->sx;
+  int64_t plane = wk_accel_plane_of(&net->tensors.data[x->tensor]);
+  int64_t last = (x->h - 1) * x->sy + (x->w - 1) * x->sx;
   return x->sx == net->n && x->sy >= 0 && x->offset % plane + last < plane;
 }
 
 /* Rows, with stacks that lie in the same planes, are whole before those below them begin. */
 static bool are_rows_apart(const wk_accel_net *net, const wk_accel_view *x) {
-  bool are_within = x->o > 1 && x->so % plane_of(net, x);
+  bool are_within = wk_accel_are_stacks_within(&net->tensors.data[x->tensor], x);
   int64_t row = x->w * x->sx + (are_within ? (x->o - 1) * x->so : 0);
   return (!are_within || x->so > 0) && (x->h == 1 || x->sy >= row);
 }

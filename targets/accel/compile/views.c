@@ -8,15 +8,14 @@ static int64_t step_of(const wk_accel_tensor *t, const wk_accel_view *x) {
   return x->h > 1 ? x->sy / t->row : 0;
 }
 
-static int64_t plane_of(const wk_accel_tensor *t) { return t->rows * t->row; }
+int64_t wk_accel_plane_of(const wk_accel_tensor *t) { return t->rows * t->row; }
 
 static int64_t first_of(const wk_accel_tensor *t, const wk_accel_view *x) {
-  return x->offset % plane_of(t) / t->row;
+  return x->offset % wk_accel_plane_of(t) / t->row;
 }
 
-/* Stacks lie in the same planes, beside or below one another. */
-static bool are_stacks_within(const wk_accel_tensor *t, const wk_accel_view *x) {
-  return x->o > 1 && x->so % plane_of(t);
+bool wk_accel_are_stacks_within(const wk_accel_tensor *t, const wk_accel_view *x) {
+  return x->o > 1 && x->so % wk_accel_plane_of(t);
 }
 
 /* Where a row of the view ends: its pixels and the stacks within a plane go on by whole rows of the
@@ -34,14 +33,14 @@ static void extend(const wk_accel_tensor *t, int64_t n, int64_t stride, extent *
 static extent extent_of(const wk_accel_tensor *t, const wk_accel_view *x) {
   extent y = {0};
   extend(t, x->w, x->sx, &y);
-  if (are_stacks_within(t, x)) extend(t, x->o, x->so, &y);
+  if (wk_accel_are_stacks_within(t, x)) extend(t, x->o, x->so, &y);
   return y;
 }
 
 bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x) {
   const extent e = extent_of(t, x);
   const int64_t column = x->offset % t->row;
-  if (x->sb % plane_of(t) || (are_stacks_within(t, x) && x->so < 0)) return false;
+  if (x->sb % wk_accel_plane_of(t) || (wk_accel_are_stacks_within(t, x) && x->so < 0)) return false;
   if (x->h > 1 && (x->sy % t->row || x->sy < 0)) return false;
   return first_of(t, x) + (x->h - 1) * step_of(t, x) + e.rows < t->rows && column >= e.back &&
          column + e.ahead < t->row;
@@ -54,7 +53,7 @@ bool wk_accel_is_by_rows(const wk_accel_tensor *t, const wk_accel_view *x) {
 
 void wk_accel_planes_of(const wk_accel_net *net, const wk_accel_view *x, int64_t planes[2]) {
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
-  int64_t plane = plane_of(t), so = are_stacks_within(t, x) ? 0 : x->so;
+  int64_t plane = wk_accel_plane_of(t), so = wk_accel_are_stacks_within(t, x) ? 0 : x->so;
   planes[0] = 0, planes[1] = t->planes;
   if (!wk_accel_is_picture(t, x) || so < 0 || x->sb < 0) return;
   planes[0] = x->offset / plane;
@@ -63,14 +62,14 @@ void wk_accel_planes_of(const wk_accel_net *net, const wk_accel_view *x, int64_t
 
 /* Where rows lie at the pitch of a place, and planes behind one another. */
 static int64_t stride_there(const wk_accel_tensor *t, const wk_sched_place *p, int64_t stride) {
-  if (stride % plane_of(t) == 0) return stride / plane_of(t) * p->rows * p->pitch;
+  if (stride % wk_accel_plane_of(t) == 0) return stride / wk_accel_plane_of(t) * p->rows * p->pitch;
   return stride % t->row ? stride : stride / t->row * p->pitch;
 }
 
 wk_accel_spot wk_accel_spot_of(const wk_accel_net *net, const wk_accel_view *x,
                                const wk_sched_place *p) {
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
-  int64_t plane = plane_of(t), there = p->rows * p->pitch;
+  int64_t plane = wk_accel_plane_of(t), there = p->rows * p->pitch;
   if (p->rows == t->rows && p->pitch == t->row)
     return (wk_accel_spot){p->buffer, p->offset + x->offset - p->plane * plane + p->lead,
                            x->so, x->sb, x->sy, x->sx};
@@ -87,8 +86,8 @@ int64_t wk_accel_stack_planes(const wk_accel_net *net, const wk_accel_view *x) {
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
   if (x->o == 1 || !x->so) return 0;
   if (!wk_accel_is_picture(t, x) || x->so < 0 || x->sb < 0) return -1;
-  if (are_stacks_within(t, x)) return 0;
-  return x->so > (blocks(net->n, x) - 1) * x->sb ? x->so / plane_of(t) : -1;
+  if (wk_accel_are_stacks_within(t, x)) return 0;
+  return x->so > (blocks(net->n, x) - 1) * x->sb ? x->so / wk_accel_plane_of(t) : -1;
 }
 
 int64_t wk_accel_stacks(const wk_accel_net *net, const wk_accel_op *op) {
@@ -125,7 +124,7 @@ wk_sched_tensor wk_accel_sched_tensor(const wk_accel_tensor *t) {
 
 /* Rows from one stack to the next, where those are in the same planes. */
 static int64_t stack_rows_of(const wk_accel_tensor *t, const wk_accel_view *x) {
-  return are_stacks_within(t, x) && x->so % t->row == 0 ? x->so / t->row : 0;
+  return wk_accel_are_stacks_within(t, x) && x->so % t->row == 0 ? x->so / t->row : 0;
 }
 
 wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op, int operand) {

@@ -18,6 +18,10 @@ wk_accel_spot wk_accel_spot_of(const wk_accel_net *net, const wk_accel_view *x,
 void wk_accel_planes_of(const wk_accel_net *net, const wk_accel_view *x, int64_t planes[2]);
 /* What an operator has of its result (-1), of operand 0 or 1. */
 wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op, int operand);
+/* Bytes of a plane. */
+int64_t wk_accel_plane_of(const wk_accel_tensor *t);
+/* The view's stacks lie in the same planes, beside or below one another. */
+bool wk_accel_are_stacks_within(const wk_accel_tensor *t, const wk_accel_view *x);
 /* Planes from one stack of a view to the next; 0: it has one for all, or all in the same planes;
  * -1: they do not lie one behind the other. */
 int64_t wk_accel_stack_planes(const wk_accel_net *net, const wk_accel_view *x);
