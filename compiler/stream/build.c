@@ -248,7 +248,7 @@ static bool is_ridden_by(const wk_sched_builder *b, const wk_sched_op *last, int
   const wk_sched_op *op = wk_sched_op_of(b, index);
   const wk_sched_use *u = &b->uses[last->out.tensor];
   bool reads = false;
-  if (!last->by_pieces || !op->rides || op->pieces != last->pieces ||
+  if (!op->rides || op->pieces != last->pieces ||
       op->shares_pieces != last->shares_pieces || u->first_reader != index ||
       u->last_reader != index || !are_pieces_planes(b, last) || !are_pieces_planes(b, op) ||
       !is_all_rows(b, &last->out) || !is_all_rows(b, &op->out))
@@ -282,20 +282,30 @@ static void compute_chunk(wk_sched_builder *b, wk_sched_work *w, size_t i, size_
   s->is_stored = true;
 }
 
-/* Chunk by chunk; what rides on it has its turn behind each of them. */
-static void compute_by_pieces(wk_sched_builder *b, wk_sched_work *w, wk_sched_work *rider) {
-  const wk_sched_op *op = wk_sched_op_of(b, w->op);
-  bool chunked = is_chunked(b, op, rider != NULL);
-  bool rider_chunked = rider && is_chunked(b, wk_sched_op_of(b, rider->op), false);
+/* An operator and what rides on it, one on the other. */
+enum { MOST_ALONG = 4 };
+
+/* Operand k of the rider, which is what the operator `from` makes, is there. */
+static void take_chunk(const wk_sched_builder *b, const wk_sched_work *from, wk_sched_work *rider) {
+  const wk_sched_op *last = wk_sched_op_of(b, from->op), *op = wk_sched_op_of(b, rider->op);
+  for (int k = 0; k < WK_SCHED_OPERANDS; k++)
+    if (op->in[k].tensor == last->out.tensor) rider->in[k] = from->out;
+}
+
+/* Chunk by chunk: works[0], and behind it what rides on it, works [1, n), in turn. */
+static void compute_by_pieces(wk_sched_builder *b, wk_sched_work *works, int n) {
+  const wk_sched_op *op = wk_sched_op_of(b, works->op);
+  bool chunked[MOST_ALONG];
   size_t pieces[2];
-  wk_sched_pieces_of(op, w->stacks, pieces);
+  for (int k = 0; k < n; k++)
+    chunked[k] = is_chunked(b, wk_sched_op_of(b, works[k].op), k + 1 < n);
+  wk_sched_pieces_of(op, works->stacks, pieces);
   for (size_t i = pieces[0], end; i < pieces[1]; i = end) {
     end = chunk_end(b, op, i, pieces[1]);
-    compute_chunk(b, w, i, end, chunked);
-    if (!rider) continue;
-    for (int k = 0; k < WK_SCHED_OPERANDS; k++)
-      if (wk_sched_op_of(b, rider->op)->in[k].tensor == op->out.tensor) rider->in[k] = w->out;
-    compute_chunk(b, rider, i, end, rider_chunked);
+    for (int k = 0; k < n; k++) {
+      if (k) take_chunk(b, &works[k - 1], &works[k]);
+      compute_chunk(b, &works[k], i, end, chunked[k]);
+    }
   }
 }
 
@@ -375,18 +385,28 @@ static void end_work(wk_sched_builder *b, const wk_sched_work *w) {
     store(b, op, &w->out);
 }
 
+/* How many operators, of those before `end`, the first computes with each of its chunks. */
+static int along(const wk_sched_builder *b, int index, int end) {
+  int n = 1;
+  if (!wk_sched_op_of(b, index)->by_pieces) return n;
+  while (n < MOST_ALONG && index + n < end &&
+         is_ridden_by(b, wk_sched_op_of(b, index + n - 1), index + n))
+    n++;
+  return n;
+}
+
 int wk_sched_compute(wk_sched_builder *b, int index, int end) {
-  const wk_sched_op *op = wk_sched_op_of(b, index);
-  bool is_ridden = index + 1 < end && is_ridden_by(b, op, index + 1);
-  wk_sched_work w = begin_work(b, index, -1, is_ridden), rider;
-  if (is_ridden) {
-    rider = begin_work(b, index + 1, op->out.tensor, false);
-    if (wk_sched_op_of(b, index + 1)->const_bytes) rider.consts = consts_of(b, index + 1, 0, 1);
+  int n = along(b, index, end);
+  wk_sched_work works[MOST_ALONG];
+  for (int k = 0; k < n; k++) {
+    int on = k ? wk_sched_op_of(b, index + k - 1)->out.tensor : -1;
+    works[k] = begin_work(b, index + k, on, k + 1 < n);
+    if (k && wk_sched_op_of(b, index + k)->const_bytes)
+      works[k].consts = consts_of(b, index + k, 0, 1);
   }
-  if (goes_in_parts(b, index)) machine(b)->compute(&w);
-  else if (op->by_pieces) compute_by_pieces(b, &w, is_ridden ? &rider : NULL);
-  else compute_at_once(b, &w);
-  end_work(b, &w);
-  if (is_ridden) end_work(b, &rider);
-  return index + 1 + is_ridden;
+  if (goes_in_parts(b, index)) machine(b)->compute(&works[0]);
+  else if (wk_sched_op_of(b, index)->by_pieces) compute_by_pieces(b, works, n);
+  else compute_at_once(b, &works[0]);
+  for (int k = 0; k < n; k++) end_work(b, &works[k]);
+  return index + n;
 }

@@ -35,9 +35,9 @@ void wk_sched_record(const searching *x, const wk_sched_group *g, const verdict 
 
 const wk_sched_by_effort wk_sched_efforts[] = {
     {3, 1, 1, 0, 0, 0},
-    {6, 3, 3, 4, 400, 5000},
-    {8, 4, 4, 6, 1500, 20000},
-    {12, 6, 6, 10, 4000, 100000},
+    {6, 3, 3, 8, 2000, 3300},
+    {8, 4, 4, 8, 3000, 20000},
+    {12, 6, 6, 10, 6000, 100000},
 };
 
 static int next_strips(int s, int step) { return s < step + 1 ? s + 1 : s + wk_ceil_div(s, step); }

@@ -2,7 +2,8 @@
  * Steps of operators that are larger than a command: however they are cut, every field holds its
  * number, every byte of memory is moved once, and all of the result is computed. Whether it fits
  * into the scratchpad is not asked: the search builds plans that do not. And which operators go
- * head by head, or by blocks of channels, and what constants hold that are moved. */
+ * head by head, or by blocks of channels, which have their turn with each piece of another, and
+ * what constants hold that are moved. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -319,6 +320,29 @@ static void stacks_of_pieces(void **state) {
   }
 }
 
+/* What goes plane by plane, one behind the other, has its turn with each piece of the convolution
+ * that makes the planes, though the last has one row of them all. */
+static void chains_ride(void **state) {
+  static const part_case chain = {"base",
+                                  IN("1", "16", "16", "9,7") EXPAND("e") DOUBLE("e", "m", "map")
+                                  MEAN("m", "q") OUT("q", "3", "16", "1,1") END, 0, 1, 1, ""};
+  part p;
+  wk_str got = {0};
+  uint32_t last = 0;
+  (void)state;
+  build(&chain, &p);
+  for (size_t i = 0; i < p.steps.list.n; i++) {
+    const wk_sched_step *s = &p.steps.list.data[i];
+    bool computes = s->queue == WK_QUEUE_ex || s->queue == WK_QUEUE_ve;
+    if (!computes || !s->layer || s->layer == last) continue;
+    last = s->layer;
+    wk_str_printf(&got, "%s ", p.sched.layers[last - 1]);
+  }
+  assert_string_equal(got.s, "expand map mean expand map mean expand map mean ");
+  wk_str_free(&got);
+  part_free(&p);
+}
+
 /* A pass may leave movement of a constant: what it moves is there. */
 static void moved_constants(void **state) {
   static const part_case moved = {"base", IN("1", "16", "16", "4,5")
@@ -336,7 +360,8 @@ static void moved_constants(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(large_operators),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(chains_ride),
+                                     cmocka_unit_test(large_operators),
                                      cmocka_unit_test(moved_constants),
                                      cmocka_unit_test(operands_in_parts),
                                      cmocka_unit_test(stacks_of_pieces)};

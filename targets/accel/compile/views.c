@@ -146,6 +146,7 @@ wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op
   y.takes_all = is_all;
   y.rows = x->h, y.first = first_of(t, x), y.step = step_of(t, x);
   y.extra = extent_of(t, x).rows - (y.stack_rows ? (x->o - 1) * y.stack_rows : 0);
+  if (x->h == 1) y.step = 1 + y.extra; /* as if rows followed at once */
   y.has_window = operand == 0 && !is_all && (op->kind == WK_ACCEL_CONV ||
                                              op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_POOL);
   if (operand == 0) y.needs = op->needs;
