@@ -40,6 +40,7 @@ enum { MAX_OPERANDS_TEXT = 48 };
 #define T_EPILOGUE_OF(f, first)                                                \
   .has_epilogue = true, .epilogue = offsetof(attr, f), .elementwise = (first),
 #define T_EPILOGUE(f) T_EPILOGUE_OF(f, UINT32_MAX)
+#define T_BEGINS_AS_FIRST .begins_as_first = true,
 #define T_MACS(v) .macs = WK_MACS_##v,
 #define T_ORDER(v) .order = WK_ORDER_##v,
 #define T_ANY_ORDER .any_order = true,
@@ -82,6 +83,7 @@ const wk_op_info *wk_op_get(wk_op op) {
 #undef T_WINDOW_OUTSIDE
 #undef T_EPILOGUE_OF
 #undef T_EPILOGUE
+#undef T_BEGINS_AS_FIRST
 #undef T_MACS
 #undef T_ORDER
 #undef T_ANY_ORDER

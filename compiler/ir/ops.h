@@ -100,6 +100,9 @@ void wk_op_set_epilogue(wk_op op, void *attrs, const wk_expr *e); /* of an opera
 /* The first input that the epilogue reads at the position it writes, like all behind it;
  * UINT32_MAX: it reads none. */
 uint32_t wk_op_first_elementwise(wk_op op);
+/* Input k is read at the position that is written, and nowhere else: by the epilogue, or to begin
+ * with. The result may lie in its place. */
+bool wk_op_is_elementwise(wk_op op, uint32_t k);
 /* A contraction that takes operands behind its bias for its epilogue to read. */
 bool wk_op_takes_extras(wk_op op);
 /* A list among the attributes; NULL: there is none of this name. */

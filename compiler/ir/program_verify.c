@@ -158,7 +158,7 @@ static bool coincide(const wk_view *a, const wk_view *b) {
 
 /* Inputs that are read element by element where the output is written. */
 static bool is_elementwise(const wk_inst *i, uint32_t k) {
-  return k >= i->n_out && k - i->n_out >= wk_op_first_elementwise(i->op);
+  return k >= i->n_out && wk_op_is_elementwise(i->op, k - i->n_out);
 }
 
 static wk_status check_overlaps(const wk_program *p, const wk_inst_pos *at) {

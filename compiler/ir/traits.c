@@ -13,6 +13,7 @@
 #define T_WINDOW_OUTSIDE(f)
 #define T_EPILOGUE_OF(f, first)
 #define T_EPILOGUE(f)
+#define T_BEGINS_AS_FIRST
 #define T_MACS(v) + 100
 #define T_ORDER(v) + 1
 #define T_ANY_ORDER
@@ -49,6 +50,11 @@ void wk_op_set_epilogue(wk_op op, void *attrs, const wk_expr *e) {
 uint32_t wk_op_first_elementwise(wk_op op) {
   const wk_op_traits *t = &wk_op_get(op)->traits;
   return t->has_epilogue ? t->elementwise : UINT32_MAX;
+}
+
+bool wk_op_is_elementwise(wk_op op, uint32_t k) {
+  const wk_op_traits *t = &wk_op_get(op)->traits;
+  return (k == 0 && t->begins_as_first) || k >= wk_op_first_elementwise(op);
 }
 
 bool wk_op_takes_extras(wk_op op) {

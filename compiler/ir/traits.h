@@ -71,6 +71,8 @@ typedef struct {
                            its position; without `first` none */
   size_t epilogue, outside; /* of the attributes, in their struct */
   uint32_t elementwise; /* `first`; UINT32_MAX: none */
+  bool begins_as_first; /* T_BEGINS_AS_FIRST: the result is its first input, some of whose elements
+                           are changed; that is read at the position that is written alone */
 } wk_op_traits;
 
 #endif

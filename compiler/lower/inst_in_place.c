@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * In place: when a map, or the epilogue of a convolution or product, reads a buffer for the last
- * time element by element at the very positions it writes, its result takes over that buffer.
+ * In place: when a map, the epilogue of a convolution or product, or a scatter, which changes some
+ * of its data, reads a buffer for the last time element by element at the very positions it writes,
+ * its result takes over that buffer.
  *
  * "For the last time" also means that no later iteration of a loop around reads it again: the
  * buffer must begin its life within the innermost loop. */
@@ -19,7 +20,7 @@ typedef struct {
 static bool only_elementwise(const wk_inst *i, uint32_t buffer, const wk_view *out) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     if (i->operands[k].buffer != buffer) continue;
-    if (k < wk_inst_first_elementwise(i) || !wk_view_same_shape(&i->operands[k], out)) return false;
+    if (!wk_inst_is_elementwise(i, k) || !wk_view_same_shape(&i->operands[k], out)) return false;
   }
   return true;
 }
@@ -49,9 +50,11 @@ static bool take_operand(in_place *s, int64_t position, uint32_t o) {
   const wk_inst *inst = s->acc.flat[position].inst;
   const wk_view *out = &inst->operands[o];
   if (out->buffer == WK_NONE) return false;
-  for (uint32_t k = wk_inst_first_elementwise(inst); k < inst->n_operands; k++) {
+  for (uint32_t k = inst->n_out; k < inst->n_operands; k++) {
     const wk_view *in = &inst->operands[k];
-    if (in->buffer == WK_NONE || !may_take(s, position, out, in)) continue;
+    if (in->buffer == WK_NONE || !wk_inst_is_elementwise(inst, k) ||
+        !may_take(s, position, out, in))
+      continue;
     rename_buffer(s, out->buffer, in->buffer);
     return true;
   }
@@ -79,7 +82,6 @@ wk_status wk_inst_in_place(wk_program *p, wk_arena *scratch, int64_t *changes) {
   }
   for (size_t i = 0; i < s.acc.n; i++) {
     const wk_inst *inst = s.acc.flat[i].inst;
-    if (wk_inst_first_elementwise(inst) >= inst->n_operands) continue;
     for (uint32_t o = 0; o < inst->n_out; o++) *changes += take_operand(&s, (int64_t)i, o);
   }
   return NULL;

@@ -10,7 +10,7 @@ const wk_inst_pass wk_inst_passes[] = {
     {"sink-copies", wk_inst_sink_copies,
      "let the producer of a copied value write the copy's destination"},
     {"in-place", wk_inst_in_place,
-     "let elementwise results and residual sums overwrite an operand that dies"},
+     "let elementwise results, residual sums and scatters overwrite an operand that dies"},
 };
 const size_t wk_inst_passes_count = WK_COUNTOF(wk_inst_passes);
 
@@ -60,9 +60,8 @@ bool wk_view_covers(const wk_program *p, const wk_view *v) {
   return v->step == 0 && count * wk_dtype_size(v->dtype) == p->buffers.data[v->buffer].size;
 }
 
-uint32_t wk_inst_first_elementwise(const wk_inst *i) {
-  uint32_t first = wk_op_first_elementwise(i->op);
-  return first == UINT32_MAX ? first : i->n_out + first;
+bool wk_inst_is_elementwise(const wk_inst *i, uint32_t k) {
+  return k >= i->n_out && wk_op_is_elementwise(i->op, k - i->n_out);
 }
 
 void wk_inst_drop(wk_program *p, wk_inst *gone) {

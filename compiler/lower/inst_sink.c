@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sinking copies: `P writes N; …; copy S <- N` becomes `P writes S; …` when between P and the copy
  * nothing else touches S, P itself reads S at most element by element at the positions it writes,
- * and N is mentioned nowhere else but in between, always with the same view. This is what makes the
- * state of a loop a single buffer. */
+ * and N is mentioned nowhere else but in between, always with the same view, or with any view where
+ * N lies as S does. This is what makes the state of a loop a single buffer, and the update of a
+ * variable one in place. */
 #include "compiler/lower/inst.h"
 
 #include <string.h>
@@ -81,7 +82,7 @@ static bool reads_in_step(const wk_inst *producer, uint32_t buffer, const wk_vie
   for (uint32_t k = 0; k < producer->n_operands; k++) {
     const wk_view *v = &producer->operands[k];
     if (v->buffer != buffer) continue;
-    if (k < wk_inst_first_elementwise(producer) || v->role != WK_ROLE_IN ||
+    if (!wk_inst_is_elementwise(producer, k) || v->role != WK_ROLE_IN ||
         !wk_view_same_shape(v, dst))
       return false;
   }
@@ -95,6 +96,12 @@ static bool is_broadcast(const wk_view *v) {
   return false;
 }
 
+/* The copy is from all of a buffer, which lies there as it does where it goes to: whatever view of
+ * the one is the same view of the other. */
+static bool is_whole(const sinking *s, const wk_view *dst, const wk_view *src) {
+  return wk_view_same_shape(dst, src) && wk_view_covers(s->p, src);
+}
+
 /* Whether one instruction of the same block writes `src`, and the rewrite is legal. A view that
  * steps with the loop means something else inside an inner one. */
 static bool has_producer(const sinking *s, uint32_t position) {
@@ -103,10 +110,11 @@ static bool has_producer(const sinking *s, uint32_t position) {
   const mentions_of *m = &s->of[src->buffer];
   int depth = s->flat[position].depth;
   const wk_access *write = NULL;
+  const bool whole = is_whole(s, dst, src);
   if (is_broadcast(src)) return false;
   for (uint32_t i = 0; i < m->n; i++) {
     const wk_access *a = &m->data[i];
-    if (a->position > position || !wk_view_same_shape(a->view, src)) return false;
+    if (a->position > position || (!whole && !wk_view_same_shape(a->view, src))) return false;
     if (dst->step != 0 && s->flat[a->position].depth != depth) return false;
     if (a->view->role == WK_ROLE_INOUT || (a->view->role == WK_ROLE_OUT && write)) return false;
     if (a->view->role == WK_ROLE_OUT) write = a;
@@ -115,7 +123,9 @@ static bool has_producer(const sinking *s, uint32_t position) {
   if (!write || write->inst->n_bodies || s->block[write->position] != s->block[position] ||
       touched_between(s, dst->buffer, write->position, position))
     return false;
-  return !mentions(write->inst, dst->buffer) || reads_in_step(write->inst, dst->buffer, dst);
+  if (whole && !wk_view_covers(s->p, write->view)) return false;
+  return !mentions(write->inst, dst->buffer) ||
+         reads_in_step(write->inst, dst->buffer, whole ? write->view : dst);
 }
 
 static bool sink_one(sinking *s, uint32_t position) {
@@ -125,11 +135,12 @@ static bool sink_one(sinking *s, uint32_t position) {
       !has_producer(s, position))
     return false;
   const mentions_of *m = &s->of[src.buffer];
+  const bool whole = is_whole(s, &dst, &src);
   for (uint32_t i = 0; i < m->n; i++) {
-    wk_view *v = m->data[i].view;
-    wk_role role = v->role;
-    *v = dst;
-    v->role = role;
+    wk_view *v = m->data[i].view, as = whole ? *v : dst;
+    as.buffer = dst.buffer;
+    as.role = v->role;
+    *v = as;
   }
   hand_over(s, src.buffer, dst.buffer, position);
   wk_inst_drop(s->p, inst);

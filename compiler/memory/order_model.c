@@ -76,14 +76,13 @@ static void add_predecessor(const wk_graph *g, wk_value_id v, list *preds) {
 static void describe_node(const wk_graph *g, const uint32_t *up, const wk_node *n,
                           wk_order_node *out, wk_arena *arena) {
   list preds = {0}, blocks = {0}, inplace = {0};
-  uint32_t elementwise = wk_op_first_elementwise(n->op);
   add_predecessor(g, n->predicate, &preds);
   for (uint32_t k = 0; k < n->n_in; k++) {
     wk_value_id v = n->in[k];
     if (v == WK_NONE) continue;
     add_once(&blocks, up[v]);
     add_predecessor(g, v, &preds);
-    if (k >= elementwise) add_once(&inplace, up[v]);
+    if (wk_op_is_elementwise(n->op, k)) add_once(&inplace, up[v]);
   }
   for (uint32_t k = 0; k < n->n_out; k++)
     if (n->out[k] != WK_NONE) add_once(&blocks, up[n->out[k]]);

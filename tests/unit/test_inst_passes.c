@@ -38,12 +38,17 @@ static const pass_case sinking[] = {
     {"map(@out %a[4]:f32; @in %x[4]:f32){body=\"neg(%0)\"}\n"
      "copy(@out %z[4]:f32 *(2); @in %a[4]:f32)\ncopy(@out %z[4]:f32 +4 *(2); @in %x[4]:f32)\n"
      REST, "neg z x, copy z x, neg y x"},
+    /* read by another shape, where all of it lies as it does there */
+    {NEG("a", "x") "map(@out %b[2]:f32; @in %a[2]:f32){body=\"exp(%0)\"}\n" COPY("y", "a")
+     "copy(@out %z[2]:f32; @in %b[2]:f32)\ncopy(@out %z[6]:f32 +8; @in %w[6]:f32)\n",
+     "neg y x, exp z y, copy z w"},
     /* read behind the copy; by another shape; no producer, two, one that is the caller's */
     {NEG("a", "x") COPY("y", "a") EXP("b", "a") "copy(@out %z[4]:f32; @in %b[4]:f32)\n"
      "copy(@out %z[4]:f32 +16; @in %x[4]:f32)\n", "neg a x, copy y a, exp z a, copy z x"},
-    {NEG("a", "x") "map(@out %b[2]:f32; @in %a[2]:f32){body=\"exp(%0)\"}\n" COPY("y", "a")
-     "copy(@out %z[2]:f32; @in %b[2]:f32)\ncopy(@out %z[6]:f32 +8; @in %w[6]:f32)\n",
-     "neg a x, exp z a, copy y a, copy z w"},
+    {NEG("a", "x") "map(@out %b[2]:f32; @in %a[2]:f32){body=\"exp(%0)\"}\n"
+     "copy(@out %z[4]:f32 *(2); @in %a[4]:f32)\ncopy(@out %z[4]:f32 +4 *(2); @in %x[4]:f32)\n"
+     "copy(@out %y[2]:f32; @in %b[2]:f32)\ncopy(@out %y[2]:f32 +8; @in %b[2]:f32)\n",
+     "neg a x, exp b a, copy z a, copy z x, copy y b, copy y b"},
     {NEG("a", "x") "copy(@out %y[3]:f32; @in %a[3]:f32)\n"
      "copy(@out %y[1]:f32 +12; @in %x[1]:f32)\n" ALL,
      "neg a x, copy y a, copy y x, copy z x, copy z x"},

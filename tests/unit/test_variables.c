@@ -86,9 +86,30 @@ static wk_value_id alike(const wk_graph *g, wk_value_id variable, wk_rng *rng) {
   return found;
 }
 
-/* Half of them are computed from the variable itself, so that they may happen in place. */
+/* The variable with one of its first rows replaced by the first row of v, of its type. */
+static wk_value_id with_row(wk_graph *g, wk_value_id variable, wk_value_id v, wk_rng *rng) {
+  const wk_type t = wk_val(g, variable)->type;
+  wk_attr_slice *a = wk_attrs_new(g->module->arena, WK_OP_SLICE);
+  a->starts = wk_ints_fill(g->module->arena, t.rank, 0);
+  a->steps = wk_ints_fill(g->module->arena, t.rank, 1);
+  int64_t sizes[WK_MAX_RANK];
+  memcpy(sizes, t.dims, sizeof sizes);
+  sizes[0] = 1;
+  a->sizes = wk_ints_dup(g->module->arena, sizes, t.rank);
+  static const int64_t ones[] = {1, 1};
+  const wk_type at = wk_type_make(WK_I64, 2, ones);
+  int64_t *row = wk_arena_alloc(g->module->arena, sizeof *row);
+  *row = wk_rng_range(rng, -t.dims[0], t.dims[0] - 1);
+  return wk_build(g, WK_OP_SCATTER_ND, NULL, 3, variable, wk_graph_constant(g, NULL, &at, row),
+                  wk_build(g, WK_OP_SLICE, a, 1, v));
+}
+
+/* Most of them are computed from the variable itself, so that they may happen in place. */
 static wk_value_id new_value(wk_graph *g, wk_value_id variable, wk_rng *rng) {
   wk_value_id v = alike(g, variable, rng);
+  const wk_type *t = &wk_val(g, variable)->type;
+  if (t->rank > 0 && wk_type_count(t) > 0 && wk_rng_range(rng, 0, 2) == 0)
+    return with_row(g, variable, v, rng);
   bool is_float = wk_dtype_is_float(wk_val(g, variable)->type.dtype);
   if (!is_float || wk_rng_range(rng, 0, 1)) return v;
   wk_value_id half = wk_graph_scalar(g, wk_val(g, variable)->type.dtype, 0.5);

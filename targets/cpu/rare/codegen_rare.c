@@ -73,8 +73,9 @@ static uint32_t arguments(const wk_rare_call *r, wk_ssa *args) {
   return r->n_views + 1;
 }
 
-/* Scatters write into a copy of their data. */
+/* Scatters write into a copy of their data, unless that is where the result is. */
 static wk_status copy_data(wk_codegen *c, const wk_inst *i) {
+  if (wk_view_same(&i->operands[0], &i->operands[1])) return NULL;
   wk_view operands[] = {i->operands[0], i->operands[1]};
   wk_inst copy = {.op = WK_OP_COPY, .name = i->name, .attrs = (void *)i->attrs, .n_out = 1,
                   .n_operands = 2, .operands = operands};

@@ -115,13 +115,19 @@ RARE void *rare_at(const void *base, const wk_rare_view *v, int64_t element) {
   return (char *)(uintptr_t)base + element * rare_size(v->dtype);
 }
 
-/* An index tensor's value as a position in [0, n); reports and gives 0 when it is none. */
-RARE int64_t rare_index(const void *p, int64_t t, int64_t n, int64_t *error) {
+/* An index tensor's value as a position in [0, n); reports and gives -1 when it is none. */
+RARE int64_t rare_position(const void *p, int64_t t, int64_t n, int64_t *error) {
   int64_t i = rare_get_i(p, t);
   if (i < 0) i += n;
   if (i >= 0 && i < n) return i;
   __atomic_store_n(error, RARE_BAD_INDEX, __ATOMIC_RELAXED);
-  return 0;
+  return -1;
+}
+
+/* The same, but 0 when it is none: what is read there does not count. */
+RARE int64_t rare_index(const void *p, int64_t t, int64_t n, int64_t *error) {
+  int64_t i = rare_position(p, t, n, error);
+  return i < 0 ? 0 : i;
 }
 
 /* Splits a flat position over dims[first..last) and sums what each stride makes of it. */

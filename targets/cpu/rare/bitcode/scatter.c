@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writing by index. Views: y, data, indices, updates. Updates may meet, so those that may are one
  * task's, in order: of one line along the axis, or of one piece of the slices. The data was copied
- * to y by a step before. */
+ * to y by a step before, or is what y was: an update at no position of it changes nothing. */
 #include "targets/cpu/rare/bitcode/scalar.h"
 
 #define RARE_NAN (__builtin_nanf(""))
@@ -40,23 +40,26 @@ void wk_rare_scatter_elements(void *const *args, void *scratch, int64_t begin, i
     int64_t index = rare_offset(line, dims, at->strides, 0, at->rank);
     int64_t source = rare_offset(line, dims, from->strides, 0, at->rank);
     for (int64_t k = 0; k < at->dims[axis]; k++) {
-      int64_t place = rare_index(rare_at(args[2], at, index + k * at->strides[axis]), at->dtype,
-                                 y->dims[axis], args[4]);
+      int64_t place = rare_position(rare_at(args[2], at, index + k * at->strides[axis]), at->dtype,
+                                    y->dims[axis], args[4]);
+      if (place < 0) continue;
       update(d->attr[RARE_COMBINE], y->dtype, rare_at(args[0], y, to + place * y->strides[axis]),
              rare_at(args[3], from, source + k * from->strides[axis]));
     }
   }
 }
 
-/* Of y, in elements, the slice that row `row` of the indices names. */
+/* Of y, in elements, the slice that row `row` of the indices names; -1: none. */
 RARE int64_t slice_at(void *const *args, const wk_rare *d, int64_t row) {
   const wk_rare_view *y = &d->view[0], *at = &d->view[2];
   int64_t last = at->rank - 1, to = 0;
   int64_t first = rare_offset(row, at->dims, at->strides, 0, last);
-  for (int64_t k = 0; k < at->dims[last]; k++)
-    to += rare_index(rare_at(args[2], at, first + k * at->strides[last]), at->dtype, y->dims[k],
-                     args[4]) *
-          y->strides[k];
+  for (int64_t k = 0; k < at->dims[last]; k++) {
+    int64_t place = rare_position(rare_at(args[2], at, first + k * at->strides[last]), at->dtype,
+                                  y->dims[k], args[4]);
+    if (place < 0) return -1;
+    to += place * y->strides[k];
+  }
   return to;
 }
 
@@ -79,7 +82,8 @@ void wk_rare_scatter_nd(void *const *args, void *scratch, int64_t begin, int64_t
       source += rare_offset(task / pieces, from->dims, from->strides, last, from->rank - 1);
     }
     for (int64_t row = 0; row < rows; row++) {
-      int64_t into = to + slice_at(args, d, row);
+      int64_t slice = slice_at(args, d, row), into = to + slice;
+      if (slice < 0) continue;
       int64_t out_of = source + rare_offset(row, from->dims, from->strides, 0, last);
       for (int64_t e = 0; e < n; e++)
         update(d->attr[RARE_COMBINE], y->dtype, rare_at(args[0], y, into + e * step),
