@@ -114,7 +114,7 @@ typedef int32_t (*wick_entry_fn)(wick_exec *exec, const void *consts, void *cons
  * on them. */
 
 #define WICK_MAGIC "WICKPKG" /* 8 bytes with its NUL */
-#define WICK_FORMAT_VERSION 4
+#define WICK_FORMAT_VERSION 5
 #define WICK_PAGE 4096
 #define WICK_NONE UINT32_MAX
 #define WICK_NO_CODE UINT64_MAX
@@ -142,7 +142,8 @@ typedef enum wick_section_kind {
 #undef WICK_X
   WICK_SECTION_CODE = 32,  /* of a unit: position independent, calls nothing outside; page */
   WICK_SECTION_CONST = 33, /* of a unit; page */
-  WICK_SECTION_STATE = 34, /* what the model's state is at first; page */
+  WICK_SECTION_STATE = 34, /* what the model's state is at first, as far as that is no zeros up to
+                              the end of the last row of STATES; page */
   WICK_SECTION_OWN = 64    /* and up, one after the other: a target's own, told by their names */
 } wick_section_kind;
 

@@ -88,6 +88,19 @@ static wick_status allocate(wick_decoder *d) {
 
 /* ---- sections and units ---------------------------------------------------------------------- */
 
+/* The state ends where the last of its tensors does; whether these are right is seen later. */
+static bool measure_state(wick_decoder *d) {
+  uint64_t end = 0;
+  for (uint64_t i = 0; i < d->state_count; i++) {
+    if (d->state_rows[i].tensor >= d->tensor_count) return false;
+    const wick_pkg_tensor *t = &d->tensor_rows[d->state_rows[i].tensor];
+    if (t->offset >> WICK_MAX_BYTES_LOG2 || t->bytes >> WICK_MAX_BYTES_LOG2) return false;
+    if (end < t->offset + t->bytes) end = t->offset + t->bytes;
+  }
+  d->model->info.state_bytes = end;
+  return end >> WICK_MAX_BYTES_LOG2 == 0;
+}
+
 /* Every section that belongs to a unit belongs to one that there is. */
 static wick_status name_sections(wick_decoder *d) {
   wick_model *m = d->model;
@@ -96,11 +109,11 @@ static wick_status name_sections(wick_decoder *d) {
     if (s->kind >= WICK_SECTION_OWN) m->sections[i].name = wick_decoder_text(d, s->name);
     if (!m->sections[i].name || (s->unit != WICK_NONE && s->unit >= d->unit_count))
       return wick_fail(d->detail, WICK_CORRUPT, "section %u contradicts itself", i);
-    if (s->kind == WICK_SECTION_STATE) m->info.state_bytes = s->size;
+    if (s->kind == WICK_SECTION_STATE) m->state_image_bytes = s->size;
     if (s->kind == WICK_SECTION_STATE) m->state_image = m->file + s->offset;
   }
-  if ((m->state_image != NULL) != (d->state_count > 0) ||
-      m->info.state_bytes >> WICK_MAX_BYTES_LOG2)
+  if ((m->state_image != NULL) != (d->state_count > 0) || !measure_state(d) ||
+      m->state_image_bytes > m->info.state_bytes)
     return wick_fail(d->detail, WICK_CORRUPT, "STATES and STATE contradict each other");
   return WICK_OK;
 }

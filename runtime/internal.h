@@ -84,6 +84,7 @@ struct wick_model {
   const wick_pkg_unit *unit_rows;
   const wick_pkg_part *part_rows;
   const uint8_t *state_image;
+  size_t state_image_bytes;
 
   uint8_t *tables; /* own copy of the file from 0 to the end of STRINGS */
   size_t tables_size;

@@ -44,6 +44,11 @@ struct wick_state {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+static void begin(const wick_model *m, uint8_t *memory) {
+  memcpy(memory, m->state_image, m->state_image_bytes);
+  memset(memory + m->state_image_bytes, 0, m->info.state_bytes - m->state_image_bytes);
+}
+
 static wick_status allocate(const wick_model *model, wick_error_detail *detail, wick_state **out) {
   size_t size = wick_align_up(model->info.state_bytes, WICK_PAGE);
   if (model->info.state_count == 0) return WICK_NO_STATE;
@@ -56,7 +61,7 @@ static wick_status allocate(const wick_model *model, wick_error_detail *detail, 
     free(s);
     return wick_fail(detail, WICK_NO_MEMORY, "out of memory");
   }
-  memcpy(s->memory, model->state_image, model->info.state_bytes);
+  begin(model, s->memory);
   *out = s;
   return WICK_OK;
 }
@@ -86,6 +91,27 @@ bool wick_state_lock(wick_state *state, bool write) {
 void wick_state_unlock(wick_state *state, bool write) {
   if (write) atomic_store(&state->users, 0);
   else atomic_fetch_sub(&state->users, 1);
+}
+
+wick_status wick_state_reset(wick_state *state) {
+  if (!state) return WICK_BAD_ARGUMENT;
+  if (!wick_state_lock(state, true)) return WICK_BUSY;
+  begin(state->model, state->memory);
+  wick_state_unlock(state, true);
+  return WICK_OK;
+}
+
+wick_status wick_state_copy(wick_state *from, wick_state *to) {
+  if (!from || !to || from->model != to->model) return WICK_BAD_ARGUMENT;
+  if (from == to) return WICK_OK;
+  if (!wick_state_lock(from, false)) return WICK_BUSY;
+  bool is_free = wick_state_lock(to, true);
+  if (is_free) {
+    memcpy(to->memory, from->memory, from->model->info.state_bytes);
+    wick_state_unlock(to, true);
+  }
+  wick_state_unlock(from, false);
+  return is_free ? WICK_OK : WICK_BUSY;
 }
 
 void *wick_state_data(wick_state *state, uint32_t index) {

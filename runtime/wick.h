@@ -372,6 +372,11 @@ wick_status wick_state_load(const wick_model *model, const char *path, wick_erro
                             wick_state **out);
 /* Replaces the file as a whole or leaves it as it was. WICK_BUSY: a session writes the state. */
 wick_status wick_state_save(wick_state *state, const char *path, wick_error_detail *detail);
+/* As it is in the package again. WICK_BUSY: a session uses it. */
+wick_status wick_state_reset(wick_state *state);
+/* `to` becomes what `from` is, of the same model: where several go on from one prefix, as beams do.
+ * WICK_BUSY: a session writes `from`, or uses `to`. */
+wick_status wick_state_copy(wick_state *from, wick_state *to);
 /* The bytes of a state of wick_model_info.states; NULL when there is no such one. Whoever reads or
  * writes them sees to it that no session writes, or runs. */
 void *wick_state_data(wick_state *state, uint32_t index);

@@ -99,12 +99,24 @@ static void put_table(sink *s, const file_plan *f, uint32_t kind) {
   put(s, tables[kind].data, tables[kind].size);
 }
 
+static bool is_zero(const wk_package_piece *x) {
+  const char *data = x->data;
+  return !data || !x->size || (!data[0] && !memcmp(data, data + 1, x->size - 1));
+}
+
+/* States behind the last that is not all zeros need not be there. */
+static void put_state(sink *s, const wk_package *p) {
+  size_t n = p->initial.n;
+  while (n && is_zero(&p->initial.data[n - 1])) n--;
+  put_pieces(s, p->initial.data, n);
+}
+
 static void put_section(sink *s, const file_plan *f, const wick_pkg_section *row) {
   const wk_package_unit_data *u =
       row->unit == WICK_NONE ? NULL : &f->p->unit_data.data[row->unit];
   if (row->kind == WICK_SECTION_CODE) put(s, u->code.data, u->code.n);
   else if (row->kind == WICK_SECTION_CONST) put_pieces(s, u->consts.data, u->consts.n);
-  else if (row->kind == WICK_SECTION_STATE) put_pieces(s, f->p->initial.data, f->p->initial.n);
+  else if (row->kind == WICK_SECTION_STATE) put_state(s, f->p);
   else if (row->kind >= WICK_SECTION_OWN)
     put(s, u->own.data[row->kind - WICK_SECTION_OWN].data,
         u->own.data[row->kind - WICK_SECTION_OWN].size);

@@ -235,6 +235,30 @@ static void arguments_are_checked(void **state) {
   discard(&f);
 }
 
+/* What a state is: as in the package, as another one, and as in the package again. */
+static void states_are_copied_and_reset(void **state) {
+  wick_state *a, *b;
+  const wick_model_info *m = wick_model_describe(*state);
+  assert_int_equal(wick_state_new(*state, &a), WICK_OK);
+  assert_int_equal(wick_state_new(*state, &b), WICK_OK);
+  for (uint32_t i = 0; i < m->state_count; i++)
+    memset(wick_state_data(a, i), 7 + (int)i, m->states[i].tensor->bytes);
+  assert_int_equal(wick_state_copy(a, b), WICK_OK);
+  for (uint32_t i = 0; i < m->state_count; i++)
+    assert_memory_equal(wick_state_data(a, i), wick_state_data(b, i), m->states[i].tensor->bytes);
+  assert_int_equal(wick_state_reset(a), WICK_OK);
+  assert_int_equal(wick_state_copy(b, b), WICK_OK);
+  wick_state_free(b);
+  assert_int_equal(wick_state_new(*state, &b), WICK_OK);
+  for (uint32_t i = 0; i < m->state_count; i++)
+    assert_memory_equal(wick_state_data(a, i), wick_state_data(b, i), m->states[i].tensor->bytes);
+  assert_int_equal(wick_state_copy(NULL, b), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_state_copy(a, NULL), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_state_reset(NULL), WICK_BAD_ARGUMENT);
+  wick_state_free(a);
+  wick_state_free(b);
+}
+
 /* No room: the file that is there stays as it is, and nothing is beside it. */
 static void files_stay_when_there_is_no_room(void **state) {
   char folder[] = "/tmp/wick-test-XXXXXX", path[64];
@@ -320,6 +344,7 @@ int main(void) {
       cmocka_unit_test(contradictions_are_refused),
       cmocka_unit_test(headers_are_checked),
       cmocka_unit_test(arguments_are_checked),
+      cmocka_unit_test(states_are_copied_and_reset),
       cmocka_unit_test(files_stay_when_there_is_no_room),
       cmocka_unit_test(files_may_have_number_0),
       cmocka_unit_test(state_that_cannot_be_saved),
