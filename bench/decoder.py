@@ -1,15 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs a small decoder with seeded weights token by token, teacher-forced, in Wick and in ONNX
-Runtime, and prints how far the logits are apart. Keys and values live in tensors of fixed length
-that each step takes and gives back.
+Runtime, and prints how far the logits are apart. Keys and values live in tensors of fixed length:
+Wick keeps them in the state of the package, ONNX Runtime takes them and gives them back.
+
+With --time N: what a token takes with caches of N positions, one thread, the runs taking turns:
+Wick with the caches in its state, and as inputs and outputs; ONNX Runtime with each cache bound
+as input and output at once.
 
   bench/setup                          once: a virtual environment with the peers
-  bench/decoder.py [--tokens N] [--bits 4] [--form microsoft|standard]
+  bench/decoder.py [--tokens N] [--bits 4] [--form microsoft|standard] [--time N]
 """
 import pathlib
+import re
+import statistics
 import subprocess
 import tempfile
+import time
 
 import cli
 import peers
@@ -112,13 +119,99 @@ def decoder(length, bits, form):
     return helper.make_model(graph, ir_version=10, opset_imports=opsets)
 
 
+def compiled(folder, model, *options):
+    onnx.save(model, folder / "decoder.onnx")
+    package = folder / f"decoder{len(options)}.wick"
+    subprocess.run([str(cli.wick()), "compile", str(folder / "decoder.onnx"), "-o", str(package),
+                    *options], check=True, stdout=subprocess.DEVNULL)
+    return package
+
+
 def step_with_wick(package, folder, feeds):
-    command = [str(cli.wick()), "run", str(package), "--output-dir", str(folder / "out")]
+    command = [str(cli.wick()), "run", str(package), "--output-dir", str(folder / "out"),
+               "--state", str(folder / "caches.state")]
     for name, value in feeds.items():
         np.save(folder / f"{name}.npy", value)
         command += ["--input", f"{name}={folder / name}.npy"]
     subprocess.run(command, check=True, capture_output=True)
-    return {p.stem: np.load(p) for p in (folder / "out").glob("*.npy")}
+    return np.load(folder / "out" / "logits.npy")
+
+
+def names_of_caches():
+    return [f"past_{n}{i}" for i in range(LAYERS) for n in "kv"]
+
+
+def compare(o, folder):
+    model = decoder(o.tokens, o.bits, o.form)
+    words = np.random.default_rng(6).integers(0, WORDS, o.tokens)
+    empty = np.zeros((1, KV_HEADS, o.tokens, DEPTH), np.float32)
+    worst, largest = 0.0, 0.0
+    package = compiled(folder, model, "--state", "past_*=now_*")
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    caches = {name: empty for name in names_of_caches()}
+    outputs = [x.name for x in session.get_outputs()]
+    for i, word in enumerate(words):
+        now = {"word": np.array([[word]]), "last": np.array([i], np.int32)}
+        got = step_with_wick(package, folder, now)
+        want = dict(zip(outputs, session.run(None, {**now, **caches})))
+        worst = max(worst, float(np.abs(got - want["logits"]).max()))
+        largest = max(largest, float(np.abs(want["logits"]).max()))
+        caches = {k: want[k.replace("past", "now")] for k in caches}
+    print(f"{o.form}, {'f32' if not o.bits else 'i4'} weights, {o.tokens} tokens: logits up to "
+          f"{largest:.3f}, at most {worst:.2e} apart")
+
+
+def bound_session(model, length):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    binding = session.io_binding()
+    binding.bind_cpu_input("word", np.zeros((1, 1), np.int64))
+    binding.bind_cpu_input("last", np.array([length - 1], np.int32))
+    for name in names_of_caches():
+        empty = np.zeros((1, KV_HEADS, length, DEPTH), np.float32)
+        value = onnxruntime.OrtValue.ortvalue_from_numpy(empty)
+        binding.bind_ortvalue_input(name, value)
+        binding.bind_ortvalue_output(name.replace("past", "now"), value)
+    binding.bind_output("logits")
+    return lambda: session.run_with_iobinding(binding)
+
+
+def milliseconds_of_wick(package, folder, length, repeat):
+    np.save(folder / "last.npy", np.array([length - 1], np.int32))
+    text = subprocess.run([str(cli.wick()), "run", str(package), "--threads", "1", "--repeat",
+                           str(repeat), "--input", f"last={folder / 'last.npy'}"], check=True,
+                          capture_output=True, text=True).stdout
+    number, unit = re.search(r"median ([\d.]+) (\w+)", text).groups()
+    return float(number) * {"us": 1e-3, "ms": 1, "s": 1e3}[unit]
+
+
+def milliseconds_of(run, repeat):
+    times = []
+    for _ in range(repeat + 1):
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    return 1e3 * statistics.median(times[1:])
+
+
+def measure(o, folder):
+    model = decoder(o.time, o.bits, o.form)
+    plain = compiled(folder, model)
+    kept = compiled(folder, model, "--state", "past_*=now_*")
+    peer = bound_session(model, o.time)
+    rows = {"state": lambda: milliseconds_of_wick(kept, folder, o.time, 20),
+            "inputs and outputs": lambda: milliseconds_of_wick(plain, folder, o.time, 20),
+            "ONNX Runtime": lambda: milliseconds_of(peer, 20)}
+    taken = {name: [] for name in rows}
+    for _ in range(5):
+        for name, run in rows.items():
+            taken[name].append(run())
+    first = statistics.median(taken["state"])
+    print(f"{o.form}, caches of {o.time} positions, ms a token (times the first):")
+    for name, times in taken.items():
+        print(f"  {name:20} {statistics.median(times):9.3f} "
+              f"({statistics.median(times) / first:.2f})")
 
 
 def main():
@@ -126,32 +219,12 @@ def main():
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--bits", type=int, default=0, choices=(0, 4))
     parser.add_argument("--form", default="microsoft", choices=("microsoft", "standard"))
+    parser.add_argument("--time", type=int, default=0)
     o = parser.parse_args()
     peers.need("numpy", "onnx", "onnxruntime")
-    model = decoder(o.tokens, o.bits, o.form)
-    words = np.random.default_rng(6).integers(0, WORDS, o.tokens)
-    empty = np.zeros((1, KV_HEADS, o.tokens, DEPTH), np.float32)
-    worst, largest = 0.0, 0.0
+    onnxruntime.set_default_logger_severity(3)
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        onnx.save(model, folder / "decoder.onnx")
-        package = folder / "decoder.wick"
-        subprocess.run([str(cli.wick()), "compile", str(folder / "decoder.onnx"), "-o",
-                        str(package)], check=True, stdout=subprocess.DEVNULL)
-        session = onnxruntime.InferenceSession(model.SerializeToString())
-        caches = {f"past_{n}{i}": empty for i in range(LAYERS) for n in "kv"}
-        ours, theirs = dict(caches), dict(caches)
-        outputs = [x.name for x in session.get_outputs()]
-        for i, word in enumerate(words):
-            now = {"word": np.array([[word]]), "last": np.array([i], np.int32)}
-            got = step_with_wick(package, folder, {**now, **ours})
-            want = dict(zip(outputs, session.run(None, {**now, **theirs})))
-            worst = max(worst, float(np.abs(got["logits"] - want["logits"]).max()))
-            largest = max(largest, float(np.abs(want["logits"]).max()))
-            ours = {k: got[k.replace("past", "now")] for k in caches}
-            theirs = {k: want[k.replace("past", "now")] for k in caches}
-    print(f"{o.form}, {'f32' if not o.bits else 'i4'} weights, {o.tokens} tokens: logits up to "
-          f"{largest:.3f}, at most {worst:.2e} apart")
+        (measure if o.time else compare)(o, pathlib.Path(name))
 
 
 if __name__ == "__main__":

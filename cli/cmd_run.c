@@ -48,6 +48,10 @@ static const wk_option options[] = {
      "written as %XX, as in a URL",
      .kind = WK_OPTION_STRING,
      .offset = offsetof(wk_run_opts, output_dir)},
+    {"state", 0, "FILE",
+     "the state of a package, such as the caches of a decoder ('wick compile --state'): read from "
+     "FILE where there is one, and written there behind the run, for the next one",
+     .kind = WK_OPTION_STRING, .offset = offsetof(wk_run_opts, state)},
     {.kind = WK_OPTION_GROUP, .help = "Looking closer"},
     {"repeat", 0, "N", "run N times after one run to warm up; print least, median and most time",
      .kind = WK_OPTION_INT, .offset = offsetof(wk_run_opts, repeat), .min = 1, .max = 1000000},
@@ -200,7 +204,8 @@ static void add_read(const wk_run_opts *o, const wk_run_job *job, const char *mo
  * name in both is the same tensor. */
 static wk_status check_paths(const wk_run_opts *o, wk_run_job *job, const char *model) {
   wk_paths paths = {0};
-  if (!o->output_dir && !o->dump) return NULL;
+  if (!o->output_dir && !o->dump && !o->state) return NULL;
+  if (o->state) wk_paths_write(&paths, "--state", o->state);
   add_read(o, job, model, &paths);
   for (size_t i = 0; o->output_dir && i < wk_runner_outputs(job->runner); i++)
     wk_paths_write_in(&paths, "--output-dir",
@@ -226,6 +231,7 @@ static wk_status execute(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) 
   if (o->profile) WK_TRY(wk_run_profile(o, job, out));
   if (!o->dump && !o->profile) WK_TRY(run_timed(o, job, out));
   if (o->output_dir) WK_TRY(write_outputs(o, job, out));
+  if (o->state) WK_TRY(wk_run_save_state(o, job));
   for (size_t i = 0; i < wk_runner_outputs(job->runner); i++)
     print_output(wk_runner_output_name(job->runner, i), &out[i],
                  wk_runner_output_labels(job->runner, i));
@@ -262,6 +268,7 @@ const wk_cmd wk_cmd_run = {
                     "\n"
                     "  wick run net.wick --input image=cat.npy --threads 2\n"
                     "  wick run net.onnx --target eval --dump-tensors expected\n"
-                    "  wick run net.onnx --profile --repeat 10",
+                    "  wick run net.onnx --profile --repeat 10\n"
+                    "  wick run decoder.wick --input word=w.npy --state caches.state",
                 .options = options, .min_args = 1, .max_args = 1},
     .size = sizeof(wk_run_opts), .defaults = &defaults, .run = run};

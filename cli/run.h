@@ -5,7 +5,8 @@
  *   run_inputs.c   where the inputs come from; loading the model with their shapes
  *   run_profile.c  --profile
  *   run_dump.c     --dump-tensors
- *   run_folder.c   folders of tensors */
+ *   run_folder.c   folders of tensors
+ *   run_state.c    --state */
 #ifndef WICK_CLI_RUN_H
 #define WICK_CLI_RUN_H
 
@@ -15,7 +16,7 @@
 typedef struct {
   wk_binding_args binding;
   wk_target_args target;
-  const char *entry, *output_dir, *dump;
+  const char *entry, *output_dir, *dump, *state;
   wk_strings input;
   int64_t random, threads, repeat;
   int64_t quantize; /* seed; 0: no */
@@ -56,6 +57,12 @@ wk_status wk_run_import(wk_run_job *job, const char *path, const wk_binding_args
  * none. */
 wk_status wk_run_given(wk_run_job *job, const char *name, const wk_type *want,
                        const wk_tensor **out) WK_MUST_CHECK;
+
+/* --state: the file is the state of the package, from before the run to behind it; where there is
+ * none yet, the state begins as in the package. */
+wk_status wk_run_check_state(const wk_run_opts *o, bool is_package) WK_MUST_CHECK;
+wk_status wk_run_load_state(const wk_run_opts *o, wk_run_job *job) WK_MUST_CHECK;
+wk_status wk_run_save_state(const wk_run_opts *o, const wk_run_job *job) WK_MUST_CHECK;
 
 /* Runs o->repeat times and prints a table of where the time went. `out` as for wk_runner_run. */
 wk_status wk_run_profile(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) WK_MUST_CHECK;

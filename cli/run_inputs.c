@@ -286,8 +286,10 @@ wk_status wk_run_load(const wk_run_opts *o, const char *path, wk_run_job *job) {
   wk_file_unmap(&f);
   if (!package && trust_given(o))
     return wk_error_at(WK_USAGE, path, "is a model: %s is for packages", trust_given(o));
+  WK_TRY(wk_status_place(wk_run_check_state(o, package), path));
   if (package) WK_TRY(open_package(o, path, job));
   else WK_TRY(open_model(o, path, job));
+  WK_TRY(wk_run_load_state(o, job));
   job->of_model = job->notes.n;
   return wk_status_place(make_inputs(o, job), path);
 }

@@ -65,6 +65,7 @@ static wk_status import(void *ctx, wk_module **out) {
   WK_TRY(wk_model_import(x->c->model, &x->bound->binding, o->list_all, &x->c->notes,
                          is_first ? &x->c->input_hash : NULL, out));
   if (o->quantize) WK_TRY(wk_quantize_module(out, x->c->model, o->quantize));
+  WK_TRY(wk_model_keep(*out, &o->state, x->c->model, &x->c->notes));
   x->bound->import_seconds = wk_clock() - started;
   if (x->watch && x->watch->imported) x->watch->imported(x->watch->ctx, *out);
   x->at = COMPILING;

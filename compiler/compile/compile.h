@@ -14,10 +14,12 @@
 #include "compiler/calibrate/quantize.h"
 #include "compiler/pipeline/emit.h"
 #include "compiler/pipeline/model.h"
+#include "compiler/pipeline/state.h"
 
 /* What is compiled, and how; texts as a user types them, NULL: the default. */
 typedef struct {
   wk_binding_args binding;
+  wk_strings state;       /* --state */
   wk_target_args target;
   const char *emit;       /* what is written: "package", "graph" and the like, or an output of a
                              target */
@@ -48,6 +50,7 @@ void wk_compile_list_outputs(wk_str *out);
    "inputs and outputs keep their types", .kind = WK_OPTION_STRING,                                \
    .offset = offsetof(type, prefix convert)},                                                      \
   WK_QUANTIZE_RANDOM_OPTION(type, prefix quantize),                                                \
+  WK_STATE_OPTION(type, prefix state),                                                             \
   WK_BINDING_OPTIONS(type, prefix binding)
 #define WK_COMPILE_TEXT_OPTIONS(type, prefix) \
   {"stop-after", 0, "PASS", "stop there; writes the graph or the program as text",                 \

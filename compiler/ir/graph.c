@@ -288,6 +288,37 @@ void wk_graph_update(wk_graph *g, wk_value_id variable, wk_value_id value) {
   add_output(g, wk_val(g, variable)->name, value, variable);
 }
 
+static void remove_at(wk_value_id *ids, size_t n, size_t at) {
+  memmove(ids + at, ids + at + 1, (n - 1 - at) * sizeof *ids);
+}
+
+static void remove_output(wk_graph *g, size_t i) {
+  size_t n = g->outputs.n--;
+  remove_at(g->outputs.data, n, i);
+  remove_at(g->updates.data, n, i);
+  memmove(g->output_names.data + i, g->output_names.data + i + 1,
+          (n - 1 - i) * sizeof *g->output_names.data);
+  g->updates.n = g->output_names.n = n - 1;
+}
+
+wk_status wk_graph_keep(wk_graph *g, wk_value_id input, size_t output) {
+  wk_value *x = wk_val(g, input);
+  wk_value_id value = g->outputs.data[output];
+  size_t n = g->inputs.n, bytes = (size_t)wk_type_bytes(&x->type);
+  void *zeros = calloc(bytes ? bytes : 1, 1); /* pages that nobody writes take no memory */
+  if (!zeros) return wk_error(WK_RESOURCE, "out of memory for %zu bytes of %s", bytes, x->name);
+  wk_vec_push(&g->module->blobs, zeros);
+  wk_module_unlabel(g->module, g->output_names.data[output]);
+  remove_at(g->inputs.data, n, x->index);
+  g->inputs.data[n - 1] = input;
+  x->initial = zeros;
+  x->is_public = true;
+  for (size_t i = 0; i < n; i++) wk_val(g, g->inputs.data[i])->index = (uint32_t)i;
+  remove_output(g, output);
+  if (value != input) wk_graph_update(g, input, value);
+  return NULL;
+}
+
 wk_value_id wk_graph_new_value(const wk_graph *g, wk_value_id variable) {
   for (size_t i = wk_graph_plain_outputs(g); i < g->outputs.n; i++)
     if (g->updates.data[i] == variable) return g->outputs.data[i];

@@ -161,8 +161,14 @@ void wk_graph_drop_outputs(wk_graph *g); /* and updates */
 /* The variable, which has no update yet, takes this value, of its type, when a run ends. The output
  * has the name that the variable has. */
 void wk_graph_update(wk_graph *g, wk_value_id variable, wk_value_id value);
+/* An input of main that callers see becomes a variable, which begins as zeros, and output number
+ * `output`, of its type, its update: callers see neither, nor the output's labels. WK_RESOURCE: no
+ * memory. */
+wk_status wk_graph_keep(wk_graph *g, wk_value_id input, size_t output) WK_MUST_CHECK;
 /* A copy of the labels; whether they fit the output is for wk_module_verify to say. */
 void wk_module_label(wk_module *m, const wk_labels *labels);
+/* None any more of the output with this name. */
+void wk_module_unlabel(wk_module *m, const char *output);
 /* Those of the output of main with this name; NULL: none. */
 const wk_labels *wk_module_labels(const wk_module *m, const char *output);
 /* All of `from`, whose outputs m's main has. */

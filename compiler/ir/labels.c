@@ -20,6 +20,13 @@ void wk_module_label(wk_module *m, const wk_labels *labels) {
   wk_vec_push(&m->labels, copy);
 }
 
+void wk_module_unlabel(wk_module *m, const char *output) {
+  size_t kept = 0;
+  for (size_t i = 0; i < m->labels.n; i++)
+    if (strcmp(m->labels.data[i].output, output) != 0) m->labels.data[kept++] = m->labels.data[i];
+  m->labels.n = kept;
+}
+
 const wk_labels *wk_module_labels(const wk_module *m, const char *output) {
   for (size_t i = 0; i < m->labels.n; i++)
     if (strcmp(m->labels.data[i].output, output) == 0) return &m->labels.data[i];

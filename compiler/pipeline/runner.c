@@ -172,6 +172,25 @@ static wk_status bind_state(wk_runner *r, const wick_entry_info *e, const char *
   return wk_wick_error(s, NULL, path);
 }
 
+wk_status wk_runner_load_state(wk_runner *r, const char *path) {
+  wick_error_detail detail = {{0}};
+  wick_state *state = NULL;
+  wick_status s = wick_state_load(r->model, path, &detail, &state);
+  if (s == WICK_OK) s = wick_session_bind_state(r->session, state);
+  if (s != WICK_OK) {
+    wick_state_free(state);
+    return wk_wick_error(s, detail.text, path);
+  }
+  wick_state_free(r->state);
+  r->state = state;
+  return NULL;
+}
+
+wk_status wk_runner_save_state(const wk_runner *r, const char *path) {
+  wick_error_detail detail = {{0}};
+  return wk_wick_error(wick_state_save(r->state, path, &detail), detail.text, path);
+}
+
 /* path: NULL when the package has no name. */
 static wk_status open_session(wk_runner *r, const char *path, uint32_t entry, int64_t threads,
                               uint64_t limit) {

@@ -56,6 +56,10 @@ const char *wk_runner_state_name(const wk_runner *r, size_t i);
 const wk_type *wk_runner_state_type(const wk_runner *r, size_t i);
 void *wk_runner_state_data(const wk_runner *r, size_t i);
 
+/* Of a package whose entry has a state: as wick_state_load and wick_state_save. */
+wk_status wk_runner_load_state(wk_runner *r, const char *path) WK_MUST_CHECK;
+wk_status wk_runner_save_state(const wk_runner *r, const char *path) WK_MUST_CHECK;
+
 /* WK_INPUT when the tensor has not the type of input i. */
 wk_status wk_runner_check_input(const wk_runner *r, size_t i, const wk_tensor *t) WK_MUST_CHECK;
 /* Inputs are checked as above. Outputs are malloc'ed (wk_tensor_free, also

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/pipeline/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+  wk_graph *g;
+  const char *option; /* as messages name it; NULL: pairs are found by their names */
+  wk_arena *arena;
+  wk_strings past, present; /* that are kept already */
+  wk_str taken, left; /* pairs that names have found */
+} keeping;
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+static wk_value_id input_named(const wk_graph *g, const char *name) {
+  for (size_t i = 0; i < wk_graph_plain_inputs(g); i++)
+    if (!strcmp(wk_val(g, g->inputs.data[i])->name, name)) return g->inputs.data[i];
+  return WK_NONE;
+}
+
+/* Its number; how many there are: none has the name. */
+static size_t output_named(const wk_graph *g, const char *name) {
+  size_t n = wk_graph_plain_outputs(g);
+  for (size_t i = 0; i < n; i++)
+    if (!strcmp(g->output_names.data[i], name)) return i;
+  return n;
+}
+
+static wk_status with_ends(const keeping *k, wk_status s) {
+  const wk_graph *g = k->g;
+  for (size_t i = 0; i < wk_graph_plain_inputs(g); i++) {
+    const wk_value *x = wk_val(g, g->inputs.data[i]);
+    s = wk_status_item(s, "input %s: %s", x->name, wk_type_text(k->arena, &x->type));
+  }
+  for (size_t i = 0; i < wk_graph_plain_outputs(g); i++)
+    s = wk_status_item(s, "output %s: %s", g->output_names.data[i],
+                       wk_type_text(k->arena, &wk_val(g, g->outputs.data[i])->type));
+  return s;
+}
+
+/* ---- pairs ----------------------------------------------------------------------------------- */
+
+static wk_status no_such_end(const keeping *k, const char *end, const char *name) {
+  return with_ends(k, wk_error_at(WK_USAGE, k->option, "the model has no %s '%s'", end, name));
+}
+
+static wk_status other_types(const keeping *k, const char *past, const wk_type *x,
+                             const char *present, const wk_type *y) {
+  return wk_error_at(WK_USAGE, k->option,
+                     "input %s is %s and output %s %s: only what keeps its type stays from run to "
+                     "run, such as a cache of fixed length that each run writes into",
+                     past, wk_type_text(k->arena, x), present, wk_type_text(k->arena, y));
+}
+
+static bool has(const wk_strings *names, const char *name) {
+  for (size_t i = 0; i < names->n; i++)
+    if (!strcmp(names->data[i], name)) return true;
+  return false;
+}
+
+static wk_status kept_already(const keeping *k, const char *end, const char *name) {
+  return wk_error_at(WK_USAGE, k->option, "%s %s is kept already", end, name);
+}
+
+static wk_status keep(keeping *k, const char *past, const char *present) {
+  if (has(&k->past, past)) return kept_already(k, "input", past);
+  if (has(&k->present, present)) return kept_already(k, "output", present);
+  wk_value_id input = input_named(k->g, past);
+  size_t output = output_named(k->g, present);
+  if (input == WK_NONE) return no_such_end(k, "input", past);
+  if (output == wk_graph_plain_outputs(k->g)) return no_such_end(k, "output", present);
+  const wk_type *x = &wk_val(k->g, input)->type;
+  const wk_type *y = &wk_val(k->g, k->g->outputs.data[output])->type;
+  if (!wk_type_equal(x, y)) return other_types(k, past, x, present, y);
+  wk_vec_push(&k->past, wk_arena_strdup(k->arena, past));
+  wk_vec_push(&k->present, wk_arena_strdup(k->arena, present));
+  return wk_graph_keep(k->g, input, output);
+}
+
+/* The text that * stands for; NULL: the name is none of the pattern's. */
+static const char *star_of(wk_arena *a, const char *pattern, const char *name) {
+  const char *star = strchr(pattern, '*');
+  size_t before = (size_t)(star - pattern), behind = strlen(star + 1), n = strlen(name);
+  if (n < before + behind || strncmp(name, pattern, before) != 0 ||
+      strcmp(name + n - behind, star + 1) != 0)
+    return NULL;
+  return wk_arena_strndup(a, name + before, n - before - behind);
+}
+
+static const char *with_star(wk_arena *a, const char *pattern, const char *text) {
+  const char *star = strchr(pattern, '*');
+  return wk_arena_printf(a, "%.*s%s%s", (int)(star - pattern), pattern, text, star + 1);
+}
+
+static wk_status keep_all(keeping *k, const char *past, const char *present) {
+  wk_strings names = {0};
+  size_t n = wk_graph_plain_inputs(k->g), found = 0;
+  wk_status s = NULL;
+  for (size_t i = 0; i < n; i++)
+    wk_vec_push(&names, wk_val(k->g, k->g->inputs.data[i])->name);
+  for (size_t i = 0; i < n && !s; i++) {
+    const char *text = star_of(k->arena, past, names.data[i]);
+    if (!text) continue;
+    found++;
+    s = keep(k, names.data[i], with_star(k->arena, present, text));
+  }
+  wk_vec_free(&names);
+  return s || found ? s : no_such_end(k, "input", past);
+}
+
+static wk_status keep_pair(keeping *k, const char *pair) {
+  const char *eq = strchr(pair, '=');
+  if (!eq || eq == pair || !eq[1])
+    return wk_error_at(WK_USAGE, k->option, "'%s' must be INPUT=OUTPUT; auto stands alone", pair);
+  const char *past = wk_arena_strndup(k->arena, pair, (size_t)(eq - pair)), *present = eq + 1;
+  const char *a = strchr(past, '*'), *b = strchr(present, '*');
+  if (!a && !b) return keep(k, past, present);
+  if (!a || !b || strchr(a + 1, '*') || strchr(b + 1, '*'))
+    return wk_error_at(WK_USAGE, k->option, "'%s' must have one * on each side, or none", pair);
+  return keep_all(k, past, present);
+}
+
+static wk_status keep_listed(keeping *k, const char *option) {
+  for (const char *p = option, *end; p; p = *end ? end + 1 : NULL) {
+    end = p + strcspn(p, ",");
+    WK_TRY(keep_pair(k, wk_arena_strndup(k->arena, p, (size_t)(end - p))));
+  }
+  return NULL;
+}
+
+/* ---- pairs by their names -------------------------------------------------------------------- */
+
+/* What exporters have in the name of an input, and of the output that it takes. */
+static const struct {
+  const char *past, *present;
+} named[] = {{"past_key_values", "present"},
+             {"past_key_values", "present_key_values"},
+             {"past", "present"}};
+
+/* NULL: no output has such a name. */
+static const char *present_of(const keeping *k, const char *past) {
+  for (size_t i = 0; i < WK_COUNTOF(named); i++) {
+    const char *at = strstr(past, named[i].past);
+    if (!at) continue;
+    const char *name = wk_arena_printf(k->arena, "%.*s%s%s", (int)(at - past), past,
+                                       named[i].present, at + strlen(named[i].past));
+    if (output_named(k->g, name) < wk_graph_plain_outputs(k->g)) return name;
+  }
+  return NULL;
+}
+
+static void add_pair(wk_str *to, const char *past, const char *present) {
+  wk_str_printf(to, "%s%s=%s", to->n ? "," : "", past, present);
+}
+
+static wk_status keep_found(keeping *k, const char *past) {
+  const char *present = present_of(k, past);
+  if (!present) return NULL;
+  const wk_type *x = &wk_val(k->g, input_named(k->g, past))->type;
+  const wk_type *y = &wk_val(k->g, k->g->outputs.data[output_named(k->g, present)])->type;
+  bool fits = wk_type_equal(x, y);
+  add_pair(fits ? &k->taken : &k->left, past, present);
+  return fits ? keep(k, past, present) : NULL;
+}
+
+static wk_status keep_auto(keeping *k, const char *path, wk_notes *notes) {
+  wk_strings names = {0};
+  wk_status s = NULL;
+  for (size_t i = 0; i < wk_graph_plain_inputs(k->g); i++)
+    wk_vec_push(&names, wk_val(k->g, k->g->inputs.data[i])->name);
+  for (size_t i = 0; i < names.n && !s; i++) s = keep_found(k, names.data[i]);
+  wk_vec_free(&names);
+  if (!s && !k->taken.n)
+    s = with_ends(k, wk_error_at(WK_USAGE, k->option,
+                                 k->left.n ? "inputs and outputs that belong together by their "
+                                             "names have different types"
+                                           : "no input past… has an output present…"));
+  if (!s) wk_model_add_note(notes, path, wk_arena_printf(k->arena, "state: %s", k->taken.s));
+  if (!s && k->left.n)
+    wk_model_add_note(notes, path,
+                      wk_arena_printf(k->arena, "no state, as types differ: %s", k->left.s));
+  return s;
+}
+
+wk_status wk_model_keep(wk_module *m, const wk_strings *options, const char *path,
+                        wk_notes *notes) {
+  keeping k = {.g = m->main, .arena = wk_arena_new()};
+  wk_status s = NULL;
+  for (size_t i = 0; i < options->n && !s; i++) {
+    k.option = wk_arena_printf(k.arena, "--state %s", options->data[i]);
+    s = !strcmp(options->data[i], "auto") ? keep_auto(&k, path, notes)
+                                          : keep_listed(&k, options->data[i]);
+  }
+  wk_vec_free(&k.past);
+  wk_vec_free(&k.present);
+  wk_str_free(&k.taken);
+  wk_str_free(&k.left);
+  wk_arena_free(k.arena);
+  return s;
+}
