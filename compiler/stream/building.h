@@ -77,8 +77,8 @@ void wk_sched_round_planes(const wk_sched_builder *b, const wk_sched_op *op,
                            const wk_sched_view *x, int64_t planes[2]);
 /* Where a tensor was in the strips before: buffer -1, nowhere. */
 wk_sched_place wk_sched_place_before(const wk_sched_builder *b, int tensor);
-/* Steps of an operator's rows in the strip in hand, and of the next one's if that rides on it and
- * stands before `end`; the operator behind those. */
+/* Steps of an operator's rows in the strip in hand, and of the next ones' that ride on it, one on
+ * the other, and stand before `end`; the operator behind those. */
 int wk_sched_compute(wk_sched_builder *b, int op, int end);
 
 #endif
