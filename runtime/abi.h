@@ -142,8 +142,8 @@ typedef enum wick_section_kind {
 #undef WICK_X
   WICK_SECTION_CODE = 32,  /* of a unit: position independent, calls nothing outside; page */
   WICK_SECTION_CONST = 33, /* of a unit; page */
-  WICK_SECTION_STATE = 34, /* what the model's state is at first, as far as that is no zeros up to
-                              the end of the last row of STATES; page */
+  WICK_SECTION_STATE = 34, /* what the model's state is at first; what it lacks, up to the end of
+                              the last tensor of STATES, is zeros; page */
   WICK_SECTION_OWN = 64    /* and up, one after the other: a target's own, told by their names */
 } wick_section_kind;
 

@@ -166,12 +166,17 @@ const void *wk_package_keep(wk_package *p, const void *data, uint64_t size) {
 
 void wk_package_keep_arena(wk_package *p, wk_arena *a) { wk_vec_push(&p->arenas, a); }
 
+static bool is_zero(const char *data, uint64_t size) {
+  return !size || (!data[0] && !memcmp(data, data + 1, size - 1));
+}
+
 uint64_t wk_package_add_state(wk_package *p, const wk_package_state *s) {
   wk_package_tensor t = {.name = s->name, .dtype = s->dtype, .rank = s->rank, .dims = s->dims,
                          .align = WICK_ALIGN, .place = WICK_PLACE_STATE,
                          .offset = (int64_t)wk_align_up(p->state_size, WICK_ALIGN)};
   wick_pkg_state row = {add_tensors(p, &t, 1), s->is_public ? WICK_STATE_PUBLIC : 0};
   wk_package_piece initial = {s->initial, (uint64_t)t.offset, p->tensors.data[row.tensor].bytes};
+  if (initial.data && is_zero(initial.data, initial.size)) initial.data = NULL;
   wk_vec_push(&p->states, row);
   wk_vec_push(&p->initial, initial);
   p->state_size = initial.offset + initial.size;

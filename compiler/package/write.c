@@ -99,15 +99,10 @@ static void put_table(sink *s, const file_plan *f, uint32_t kind) {
   put(s, tables[kind].data, tables[kind].size);
 }
 
-static bool is_zero(const wk_package_piece *x) {
-  const char *data = x->data;
-  return !data || !x->size || (!data[0] && !memcmp(data, data + 1, x->size - 1));
-}
-
 /* States behind the last that is not all zeros need not be there. */
 static void put_state(sink *s, const wk_package *p) {
   size_t n = p->initial.n;
-  while (n && is_zero(&p->initial.data[n - 1])) n--;
+  while (n && !p->initial.data[n - 1].data) n--;
   put_pieces(s, p->initial.data, n);
 }
 
