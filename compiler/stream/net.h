@@ -25,7 +25,7 @@ typedef struct {
 } wk_sched_tensor;
 
 /* What an operator has of a tensor. Its row y is row first + y * step (>= 0) of the tensor, and
- * `extra` rows behind it, of a result fewer than `step`, which is 1 + extra where there is one row
+ * `extra` rows behind it, of a result fewer than `step`, also where there is one row
  * alone; without rows (is_whole) it has all of them at once. */
 typedef struct {
   int tensor; /* -1: none */

@@ -3,11 +3,6 @@
 
 static int64_t blocks(int n, const wk_accel_view *x) { return wk_ceil_div(x->first + x->c, n); }
 
-/* Tensor rows from one row of the view to the next. */
-static int64_t step_of(const wk_accel_tensor *t, const wk_accel_view *x) {
-  return x->h > 1 ? x->sy / t->row : 0;
-}
-
 int64_t wk_accel_plane_of(const wk_accel_tensor *t) { return t->rows * t->row; }
 
 static int64_t first_of(const wk_accel_tensor *t, const wk_accel_view *x) {
@@ -37,6 +32,11 @@ static extent extent_of(const wk_accel_tensor *t, const wk_accel_view *x) {
   return y;
 }
 
+/* Tensor rows from one row of the view to the next; of one row alone, that row's. */
+static int64_t step_of(const wk_accel_tensor *t, const wk_accel_view *x) {
+  return x->h > 1 ? x->sy / t->row : 1 + extent_of(t, x).rows;
+}
+
 bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x) {
   const extent e = extent_of(t, x);
   const int64_t column = x->offset % t->row;
@@ -48,7 +48,7 @@ bool wk_accel_is_picture(const wk_accel_tensor *t, const wk_accel_view *x) {
 
 bool wk_accel_is_by_rows(const wk_accel_tensor *t, const wk_accel_view *x) {
   const int64_t more = extent_of(t, x).rows;
-  return wk_accel_is_picture(t, x) && (x->h == 1 || !more || more < step_of(t, x));
+  return wk_accel_is_picture(t, x) && (!more || more < step_of(t, x));
 }
 
 void wk_accel_planes_of(const wk_accel_net *net, const wk_accel_view *x, int64_t planes[2]) {
@@ -146,7 +146,6 @@ wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op
   y.takes_all = is_all;
   y.rows = x->h, y.first = first_of(t, x), y.step = step_of(t, x);
   y.extra = extent_of(t, x).rows - (y.stack_rows ? (x->o - 1) * y.stack_rows : 0);
-  if (x->h == 1) y.step = 1 + y.extra; /* as if rows followed at once */
   y.has_window = operand == 0 && !is_all && (op->kind == WK_ACCEL_CONV ||
                                              op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_POOL);
   if (operand == 0) y.needs = op->needs;
