@@ -105,6 +105,10 @@ bool wk_program_touches(const wk_program *p, wk_region r, bool writes);
 wk_inst *wk_inst_new(wk_program *p, wk_op op, const char *name, uint32_t n_out,
                      uint32_t n_operands);
 void wk_block_append(wk_block *b, wk_inst *i);
+/* Operand k, no output, is read element by element where the output is written. */
+static inline bool wk_inst_is_elementwise(const wk_inst *i, uint32_t k) {
+  return k >= i->n_out && wk_op_is_elementwise(i->op, k - i->n_out);
+}
 /* Multiply-accumulates of one execution (contractions), bodies left out; 0 for others. */
 int64_t wk_inst_macs(const wk_inst *i);
 /* Bytes that one execution reads and writes, bodies left out. What broadcasts counts once. */

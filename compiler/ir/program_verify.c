@@ -156,11 +156,6 @@ static bool coincide(const wk_view *a, const wk_view *b) {
   return wk_dtype_size(a->dtype) == wk_dtype_size(b->dtype) && wk_view_same(a, &c);
 }
 
-/* Inputs that are read element by element where the output is written. */
-static bool is_elementwise(const wk_inst *i, uint32_t k) {
-  return k >= i->n_out && wk_op_is_elementwise(i->op, k - i->n_out);
-}
-
 static wk_status check_overlaps(const wk_program *p, const wk_inst_pos *at) {
   const wk_inst *i = at->inst;
   for (uint32_t w = 0; w < i->n_operands; w++) {
@@ -169,7 +164,7 @@ static wk_status check_overlaps(const wk_program *p, const wk_inst_pos *at) {
     for (uint32_t k = 0; k < i->n_operands; k++) {
       const wk_view *y = &i->operands[k];
       if (k == w || y->buffer != x->buffer || (k < w && y->role != WK_ROLE_IN)) continue;
-      if (is_elementwise(i, k) && coincide(x, y)) continue;
+      if (wk_inst_is_elementwise(i, k) && coincide(x, y)) continue;
       if (!wk_view_disjoint_in_loop(x, y, at->trip))
         return BAD_INST(i, "operand %u overlaps operand %u, which is written, in buffer %%%s", k, w,
                         p->buffers.data[x->buffer].name);

@@ -27,8 +27,6 @@ wk_accesses wk_program_accesses(const wk_program *p, wk_arena *scratch);
 bool wk_view_same_shape(const wk_view *a, const wk_view *b);
 /* The view covers its buffer: as many distinct elements as fit. */
 bool wk_view_covers(const wk_program *p, const wk_view *v);
-/* Operand k, no output, is read element by element where the output is written. */
-bool wk_inst_is_elementwise(const wk_inst *i, uint32_t k);
 /* Before an instruction is taken out of its block: a copy goes from the program's count of copies.
  * Bodies it has must be empty. */
 void wk_inst_drop(wk_program *p, wk_inst *i);

@@ -60,10 +60,6 @@ bool wk_view_covers(const wk_program *p, const wk_view *v) {
   return v->step == 0 && count * wk_dtype_size(v->dtype) == p->buffers.data[v->buffer].size;
 }
 
-bool wk_inst_is_elementwise(const wk_inst *i, uint32_t k) {
-  return k >= i->n_out && wk_op_is_elementwise(i->op, k - i->n_out);
-}
-
 void wk_inst_drop(wk_program *p, wk_inst *gone) {
   if (gone->op == WK_OP_COPY) {
     const wk_view *v = &gone->operands[0];
