@@ -160,6 +160,14 @@ static const wk_labels *labels_of_entry(wk_arena *a, const wick_entry_info *e, u
   return out;
 }
 
+/* Runs use it from now on, and not the one before; it is the runner's, or freed. */
+static wick_status take_state(wk_runner *r, wick_state *state) {
+  wick_status s = wick_session_bind_state(r->session, state);
+  wick_state_free(s == WICK_OK ? r->state : state);
+  if (s == WICK_OK) r->state = state;
+  return s;
+}
+
 /* As the package has it. */
 static wk_status bind_state(wk_runner *r, const wick_entry_info *e, const char *path) {
   const wick_model_info *m = wick_model_describe(r->model);
@@ -167,23 +175,18 @@ static wk_status bind_state(wk_runner *r, const wick_entry_info *e, const char *
   r->n_states = m->state_count;
   r->states = wk_arena_alloc(r->arena, r->n_states * sizeof *r->states);
   for (size_t i = 0; i < r->n_states; i++) r->states[i] = port_of_tensor(m->states[i].tensor);
-  wick_status s = wick_state_new(r->model, &r->state);
-  if (s == WICK_OK) s = wick_session_bind_state(r->session, r->state);
+  wick_state *state;
+  wick_status s = wick_state_new(r->model, &state);
+  if (s == WICK_OK) s = take_state(r, state);
   return wk_wick_error(s, NULL, path);
 }
 
 wk_status wk_runner_load_state(wk_runner *r, const char *path) {
   wick_error_detail detail = {{0}};
-  wick_state *state = NULL;
+  wick_state *state;
   wick_status s = wick_state_load(r->model, path, &detail, &state);
-  if (s == WICK_OK) s = wick_session_bind_state(r->session, state);
-  if (s != WICK_OK) {
-    wick_state_free(state);
-    return wk_wick_error(s, detail.text, path);
-  }
-  wick_state_free(r->state);
-  r->state = state;
-  return NULL;
+  if (s == WICK_OK) s = take_state(r, state);
+  return wk_wick_error(s, detail.text, path);
 }
 
 wk_status wk_runner_save_state(const wk_runner *r, const char *path) {

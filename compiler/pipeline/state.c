@@ -6,10 +6,10 @@
 
 typedef struct {
   wk_graph *g;
-  const char *option; /* as messages name it; NULL: pairs are found by their names */
+  const char *option; /* as messages name it */
   wk_arena *arena;
   wk_strings past, present; /* that are kept already */
-  wk_str taken, left; /* pairs that names have found */
+  wk_str taken, left;       /* pairs that auto has found */
 } keeping;
 
 /* ---- ends ------------------------------------------------------------------------------------ */
@@ -18,6 +18,14 @@ static wk_value_id input_named(const wk_graph *g, const char *name) {
   for (size_t i = 0; i < wk_graph_plain_inputs(g); i++)
     if (!strcmp(wk_val(g, g->inputs.data[i])->name, name)) return g->inputs.data[i];
   return WK_NONE;
+}
+
+/* Those that there are now; others go as inputs are kept. */
+static wk_strings input_names(const wk_graph *g) {
+  wk_strings names = {0};
+  for (size_t i = 0; i < wk_graph_plain_inputs(g); i++)
+    wk_vec_push(&names, wk_val(g, g->inputs.data[i])->name);
+  return names;
 }
 
 /* Its number; how many there are: none has the name. */
@@ -95,12 +103,10 @@ static const char *with_star(wk_arena *a, const char *pattern, const char *text)
 }
 
 static wk_status keep_all(keeping *k, const char *past, const char *present) {
-  wk_strings names = {0};
-  size_t n = wk_graph_plain_inputs(k->g), found = 0;
+  wk_strings names = input_names(k->g);
+  size_t found = 0;
   wk_status s = NULL;
-  for (size_t i = 0; i < n; i++)
-    wk_vec_push(&names, wk_val(k->g, k->g->inputs.data[i])->name);
-  for (size_t i = 0; i < n && !s; i++) {
+  for (size_t i = 0; i < names.n && !s; i++) {
     const char *text = star_of(k->arena, past, names.data[i]);
     if (!text) continue;
     found++;
@@ -166,10 +172,8 @@ static wk_status keep_found(keeping *k, const char *past) {
 }
 
 static wk_status keep_auto(keeping *k, const char *path, wk_notes *notes) {
-  wk_strings names = {0};
+  wk_strings names = input_names(k->g);
   wk_status s = NULL;
-  for (size_t i = 0; i < wk_graph_plain_inputs(k->g); i++)
-    wk_vec_push(&names, wk_val(k->g, k->g->inputs.data[i])->name);
   for (size_t i = 0; i < names.n && !s; i++) s = keep_found(k, names.data[i]);
   wk_vec_free(&names);
   if (!s && !k->taken.n)
