@@ -99,8 +99,8 @@ typedef int32_t (*wick_entry_fn)(wick_exec *exec, const void *consts, void *cons
 
 /* ---- 3. the package file --------------------------------------------------------------------- */
 
-/* header | table of sections | META UNITS PARTS ENTRIES TENSORS PLAN REFS STEPS STATES LABELS SYMS
- *        | STRINGS | sections of unit 0 | sections of unit 1 | … | STATE
+/* header | table of sections | META UNITS PARTS ENTRIES TENSORS PLAN REFS STEPS STATES LABELS
+ *        | EXTENTS SYMS STRINGS | sections of unit 0 | sections of unit 1 | … | STATE
  *
  * The shared tables occur once each, in the order of the list below, empty or not. Of a unit come
  * CODE, CONST, then what its target calls sections of its own, each only where there is one; STATE
@@ -114,7 +114,7 @@ typedef int32_t (*wick_entry_fn)(wick_exec *exec, const void *consts, void *cons
  * on them. */
 
 #define WICK_MAGIC "WICKPKG" /* 8 bytes with its NUL */
-#define WICK_FORMAT_VERSION 5
+#define WICK_FORMAT_VERSION 6
 #define WICK_PAGE 4096
 #define WICK_NONE UINT32_MAX
 #define WICK_NO_CODE UINT64_MAX
@@ -131,10 +131,11 @@ typedef int32_t (*wick_entry_fn)(wick_exec *exec, const void *consts, void *cons
   X(STEPS,      8,      sizeof(wick_pkg_step))                         \
   X(STATES,     9,      sizeof(wick_pkg_state))                        \
   X(LABELS,     10,     sizeof(wick_pkg_labels))                       \
-  X(SYMS,       11,     sizeof(wick_pkg_symbol))                       \
-  X(STRINGS,    12,     1) /* first and last byte are NUL */
+  X(EXTENTS,    11,     sizeof(wick_pkg_extent))                       \
+  X(SYMS,       12,     sizeof(wick_pkg_symbol))                       \
+  X(STRINGS,    13,     1) /* first and last byte are NUL */
 
-#define WICK_TABLE_COUNT 12
+#define WICK_TABLE_COUNT 13
 
 typedef enum wick_section_kind {
 #define WICK_X(kind, number, row) WICK_SECTION_##kind = number,
@@ -239,8 +240,9 @@ typedef enum wick_place {
 } wick_place;
 
 enum {
-  WICK_TENSOR_BOUND = 1 /* an output whose dims are the most that there may be; what a run leaves
-                           is row-major in the dims that it says (wick_exec.output_dims) */
+  WICK_TENSOR_BOUND = 1 /* an input or output whose dims are the most that there may be; what the
+                           caller gives or finds is row-major in the dims of the run. EXTENTS say
+                           which these are, or of an output the part (wick_exec.output_dims) */
 };
 
 /* Element p lies at bit 8 * offset + bits * (sum of p[k] * strides[k]) of its place. Inputs and
@@ -336,6 +338,25 @@ typedef struct wick_pkg_labels {
   uint32_t first_ref; /* REFS: texts, behind what the entry's plan has there */
   uint32_t count;  /* 1 at least; of columns: the last dim */
 } wick_pkg_labels;
+
+/* A size that a run decides: along `axis` an input or output has dims[axis] elements at most. Each
+ * input that is a bound has such rows. Before a run the session copies what the caller gives into
+ * the input's stage, among the elements of the bound (others stay as they are, zeros at first), and
+ * writes the sizes; no row of the plan mentions such an input, or writes to bytes of its stage or
+ * its sizes. Of an output parts write the elements of the bound, and the session moves those of the
+ * run together; their tensors are no bounds. */
+typedef struct wick_pkg_extent {
+  uint32_t entry;  /* (entry, tensor, axis) ascends */
+  uint32_t tensor; /* number among the entry's tensors: an input or output, WICK_TENSOR_BOUND */
+  uint32_t axis;
+  uint32_t size;   /* number among the entry's tensors: an edge, i64[], in WICK_PLACE_EDGE, which
+                      has the size: of an input before the plan, of an output behind it. Inputs that
+                      name the same one have the same size in every run */
+  uint32_t stage;  /* of an input, in all its rows: the edge that parts read in its place, of its
+                      type and dims, without gaps, in WICK_PLACE_EDGE; else WICK_NONE */
+  uint32_t name;   /* text: what the size is called, "seq" */
+  int64_t least;   /* of an input: the smallest; else 0 */
+} wick_pkg_extent;
 
 typedef struct wick_pkg_symbol {
   uint32_t name;

@@ -36,6 +36,7 @@ static void find_tables(wick_decoder *d) {
   d->step_rows = section(m, WICK_SECTION_STEPS, sizeof *d->step_rows, &d->step_count);
   d->state_rows = section(m, WICK_SECTION_STATES, sizeof *d->state_rows, &d->state_count);
   d->label_rows = section(m, WICK_SECTION_LABELS, sizeof *d->label_rows, &d->label_count);
+  d->extent_rows = section(m, WICK_SECTION_EXTENTS, sizeof *d->extent_rows, &d->extent_count);
   d->symbol_rows = section(m, WICK_SECTION_SYMS, sizeof *d->symbol_rows, &d->symbol_count);
 }
 
@@ -60,7 +61,8 @@ static wick_status decode_meta(wick_decoder *d) {
 static wick_status allocate(wick_decoder *d) {
   wick_model *m = d->model;
   if (d->entry_count == 0) return wick_decoder_corrupt(d, "ENTRIES", 0);
-  if ((d->unit_count | d->part_count | d->entry_count | d->state_count | d->symbol_count) >> 32)
+  if ((d->unit_count | d->part_count | d->entry_count | d->state_count | d->extent_count |
+       d->symbol_count) >> 32)
     return wick_fail(d->detail, WICK_CORRUPT, "a table of more than 2^32 rows");
   m->unit_infos = wick_model_alloc(m, d->unit_count, sizeof *m->unit_infos);
   m->units = wick_model_alloc(m, d->unit_count, sizeof *m->units);

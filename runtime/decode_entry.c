@@ -25,7 +25,14 @@ typedef struct {
 /* ---- tensors --------------------------------------------------------------------------------- */
 
 static bool is_read_only(const planner *p, uint32_t tensor) {
-  return tensor < p->info->input_count || p->plan->tensors[tensor].place == WICK_PLACE_INPUT;
+  const wick_tensor_info *t = &p->plan->tensors[tensor];
+  return tensor < p->info->input_count || t->place == WICK_PLACE_INPUT ||
+         wick_plan_is_given(p->plan, t);
+}
+
+/* What the caller gives of it is looked at in its stage alone. */
+static bool is_staged(const planner *p, uint32_t tensor) {
+  return tensor < p->info->input_count && p->info->inputs[tensor].is_bound;
 }
 
 /* An edge within an input or output has its alignment from there. */
@@ -43,7 +50,8 @@ static bool has_its_place(const planner *p, const wick_tensor_info *edge) {
     case WICK_PLACE_EDGE:
       return wick_tensor_is_within(edge, p->entry->edge_bytes) &&
              edge->align <= p->entry->edge_align;
-    case WICK_PLACE_INPUT: return is_held(edge, e->inputs, e->input_count);
+    case WICK_PLACE_INPUT:
+      return is_held(edge, e->inputs, e->input_count) && !is_staged(p, edge->index);
     case WICK_PLACE_OUTPUT: return is_held(edge, e->outputs, e->output_count);
     case WICK_PLACE_STATE:
       return wick_tensor_is_within(edge, p->d->model->info.state_bytes) &&
@@ -60,20 +68,22 @@ static bool has_its_tensors(planner *p) {
     if (i >= ports && !has_its_place(p, t)) return false;
     if (i >= ports) continue;
     if (t->place != WICK_PLACE_CALLER || !wick_tensor_is_dense(t) ||
-        t->align < (t->bits + 7) / 8 || (t->is_bound && i < e->input_count))
+        t->align < (t->bits + 7) / 8)
       return false;
-    p->plan->has_bound = p->plan->has_bound || t->is_bound;
+    p->plan->has_bound = p->plan->has_bound || (t->is_bound && i >= e->input_count);
   }
   return true;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* What a part takes or leaves is, element for element, what the entry has. */
-static bool fits(const wick_tensor_info *entry, const wick_tensor_info *part) {
+/* What a part takes or leaves is, element for element, what the entry has. It leaves dims where
+ * there are no extents. */
+static bool fits(const planner *p, uint32_t tensor, const wick_tensor_info *part) {
+  const wick_tensor_info *entry = &p->plan->tensors[tensor];
+  bool is_bound = entry->is_bound && !wick_extent_from(p->info, tensor, 0);
   if (entry->dtype != part->dtype || entry->bits != part->bits || entry->rank != part->rank ||
-      entry->align < part->align || entry->is_bound != part->is_bound ||
-      entry->bytes != part->bytes)
+      entry->align < part->align || is_bound != part->is_bound || entry->bytes != part->bytes)
     return false;
   for (uint32_t i = 0; i < part->rank; i++) {
     if (entry->dims[i] != part->dims[i]) return false;
@@ -89,8 +99,7 @@ static bool check_run(planner *p, const wick_pkg_row *row, const uint32_t *refs)
   bool is_whole = p->info->edge_count == 0;
   if (row->ref_count != part->input_count + part->output_count) return false;
   for (uint32_t i = 0; i < row->ref_count; i++) {
-    if (refs[i] >= p->plan->tensor_count || !fits(&p->plan->tensors[refs[i]], &part->inputs[i]))
-      return false;
+    if (refs[i] >= p->plan->tensor_count || !fits(p, refs[i], &part->inputs[i])) return false;
     if (i >= part->input_count && is_read_only(p, refs[i])) return false;
     is_whole = is_whole && refs[i] == i;
   }
@@ -183,6 +192,12 @@ static bool enter_bodies(planner *p, const wick_pkg_row *row, uint32_t number) {
          enter(p, number, number + 1, row->body_count, trip);
 }
 
+static bool mentions_staged(const planner *p, const uint32_t *refs, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (is_staged(p, refs[i])) return true;
+  return false;
+}
+
 static bool check_row(planner *p, uint32_t number) {
   wick_decoder *d = p->d;
   const wick_pkg_row *row = &p->plan->rows[number];
@@ -193,7 +208,7 @@ static bool check_row(planner *p, uint32_t number) {
       taken > d->ref_count - d->next_ref)
     return false;
   d->next_ref += taken;
-  return is_tidy(row) && check_kind(p, row, refs) &&
+  return is_tidy(row) && !mentions_staged(p, refs, row->ref_count) && check_kind(p, row, refs) &&
          check_waits(p, waits, row->wait_count, number) && enter_bodies(p, row, number);
 }
 
@@ -325,11 +340,13 @@ static bool begin_entry(planner *p) {
 static wick_status decode_entry(wick_decoder *d, uint64_t i) {
   planner p = {.d = d, .entry = &d->entry_rows[i], .info = &d->model->entries[i],
                .plan = &d->model->plans[i]};
-  if (!begin_entry(&p) || !has_its_tensors(&p) || !has_its_rows(&p))
-    return wick_decoder_corrupt(d, "ENTRIES", i);
+  if (!begin_entry(&p) || !has_its_tensors(&p)) return wick_decoder_corrupt(d, "ENTRIES", i);
+  wick_status status = wick_decode_extents(d, i);
+  if (status != WICK_OK) return status;
+  if (!has_its_rows(&p)) return wick_decoder_corrupt(d, "ENTRIES", i);
   if (!list_parts(&p) || !list_steps(&p))
     return wick_fail(d->detail, WICK_NO_MEMORY, "out of memory");
-  wick_status status = wick_decode_labels(d, i);
+  status = wick_decode_labels(d, i);
   if (status != WICK_OK) return status;
   return finds_its_state(&p) && add_up_memory(&p) ? WICK_OK : wick_decoder_corrupt(d, "ENTRIES", i);
 }
@@ -339,7 +356,8 @@ wick_status wick_decode_entries(wick_decoder *d) {
     wick_status status = decode_entry(d, i);
     if (status != WICK_OK) return status;
   }
-  if (d->next_row != d->row_count || d->next_ref != d->ref_count || d->next_label != d->label_count)
-    return wick_fail(d->detail, WICK_CORRUPT, "PLAN, REFS or LABELS belong to no entry");
+  if (d->next_row != d->row_count || d->next_ref != d->ref_count ||
+      d->next_label != d->label_count || d->next_extent != d->extent_count)
+    return wick_fail(d->detail, WICK_CORRUPT, "PLAN, REFS, LABELS or EXTENTS belong to no entry");
   return WICK_OK;
 }

@@ -44,6 +44,12 @@ enum {
   WICK_MAX_DEPTH = 32       /* of bodies in a plan */
 };
 
+/* Bytes of edge memory. */
+typedef struct {
+  int64_t first, end;
+  uint32_t tensor; /* of the entry: whose they are */
+} wick_span;
+
 /* An entry's plan, verified. */
 typedef struct {
   const wick_pkg_row *rows;
@@ -55,6 +61,10 @@ typedef struct {
   size_t edge_align;
   bool is_whole;  /* one part on the entry's inputs and outputs, in order */
   bool has_bound; /* some output's dims are a bound */
+  const wick_pkg_extent *extents; /* those of inputs come first */
+  uint32_t extent_count;
+  const wick_span *given; /* what the session writes before a run, apart and ascending */
+  uint32_t given_count;
 } wick_plan;
 
 typedef struct {
@@ -132,7 +142,7 @@ wick_status wick_model_verify(wick_model *model, const wick_load_options *option
 wick_status wick_header_read(const void *start, size_t size, wick_pkg_header *out,
                              wick_error_detail *detail);
 
-/* ---- decode.c, decode_tensor.c, decode_entry.c, decode_labels.c ---- */
+/* ---- decode.c, decode_tensor.c, decode_entry.c, decode_labels.c, decode_extents.c ---- */
 
 /* Checks every row of model->tables and turns it into what wick.h returns. */
 wick_status wick_model_decode(wick_model *model, const wick_load_options *options);
@@ -151,16 +161,22 @@ typedef struct {
   const wick_pkg_step *step_rows;
   const wick_pkg_state *state_rows;
   const wick_pkg_labels *label_rows;
+  const wick_pkg_extent *extent_rows;
   const wick_pkg_symbol *symbol_rows;
   uint64_t unit_count, part_count, entry_count, tensor_count, row_count, ref_count, step_count,
-      state_count, label_count, symbol_count;
-  uint64_t next_row, next_ref, next_label; /* entries take theirs one after the other */
+      state_count, label_count, extent_count, symbol_count;
+  /* Entries take theirs one after the other. */
+  uint64_t next_row, next_ref, next_label, next_extent;
 } wick_decoder;
 
 /* The text at `offset`, or NULL when there is none. */
 const char *wick_decoder_text(const wick_decoder *d, uint32_t offset);
 /* Those of the entry, once its tensors and plan are known. */
 wick_status wick_decode_labels(wick_decoder *d, uint64_t entry);
+/* Those of the entry, once its tensors are known; sets what its plan has of them. */
+wick_status wick_decode_extents(wick_decoder *d, uint64_t entry);
+/* The session writes bytes of the edge before a run. */
+bool wick_plan_is_given(const wick_plan *plan, const wick_tensor_info *edge);
 wick_status wick_decoder_corrupt(const wick_decoder *d, const char *table, uint64_t row);
 static inline bool wick_is_alignment(uint64_t align, uint64_t least) {
   return align >= least && align <= WICK_PAGE && (align & (align - 1)) == 0;
@@ -188,6 +204,15 @@ bool wick_tensor_is_dense(const wick_tensor_info *tensor);
 size_t wick_tensor_dense_bytes(const wick_tensor_info *tensor);
 /* Its elements so; element 0 is at `first`. */
 void wick_tensor_gather(const wick_tensor_info *tensor, const uint8_t *first, uint8_t *dense);
+
+/* ---- extents.c ---- */
+
+/* Of the axis, or of the first axis behind that has one; NULL: none of the tensor. */
+const wick_extent_info *wick_extent_from(const wick_entry_info *entry, uint32_t tensor,
+                                         uint32_t axis);
+/* Of just that axis; NULL: its size is the entry's. */
+const wick_extent_info *wick_extent_of(const wick_entry_info *entry, uint32_t tensor,
+                                       uint32_t axis);
 
 /* ---- file.c ---- */
 

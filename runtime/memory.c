@@ -28,7 +28,7 @@ static bool has_edges(const wick_session *s, uint32_t tensor) {
 /* The one device that works with an input or output; NULL: none, several, or the host. */
 static wick_queue *queue_of(const wick_session *s, uint32_t tensor) {
   wick_queue *queue = NULL;
-  if (has_edges(s, tensor)) return NULL;
+  if (has_edges(s, tensor) || wick_extent_from(s->entry, tensor, 0)) return NULL;
   for (uint32_t i = 0; i < s->plan->row_count; i++) {
     const wick_pkg_row *row = &s->plan->rows[i];
     if (!names(s, row, tensor)) continue;

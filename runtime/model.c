@@ -45,10 +45,14 @@ const char *wick_output_label(const wick_entry_info *entry, uint32_t output, int
   return l && number >= 0 && number < (int64_t)l->count ? l->texts[number] : NULL;
 }
 
-static bool same_shape(const wick_tensor_info *tensor, const wick_shape *shape) {
-  if (tensor->rank != shape->rank) return false;
-  for (uint32_t i = 0; i < tensor->rank; i++)
-    if (tensor->dims[i] != shape->dims[i]) return false;
+/* Along each axis as many elements as the entry says, or as a run may have. */
+static bool takes_shape(const wick_entry_info *entry, uint32_t input, const wick_shape *shape) {
+  const wick_tensor_info *t = &entry->inputs[input];
+  if (t->rank != shape->rank) return false;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    const wick_extent_info *x = t->is_bound ? wick_extent_of(entry, input, i) : NULL;
+    if (shape->dims[i] > t->dims[i] || shape->dims[i] < (x ? x->least : t->dims[i])) return false;
+  }
   return true;
 }
 
@@ -57,10 +61,10 @@ wick_status wick_model_find_entry(const wick_model *model, const wick_shape *inp
   if (!model || (!inputs && count) || !index) return WICK_BAD_ARGUMENT;
   for (uint32_t e = 0; e < model->info.entry_count; e++) {
     const wick_entry_info *entry = &model->entries[e];
-    uint32_t same = 0;
+    uint32_t taken = 0;
     if (entry->input_count != count) continue;
-    while (same < count && same_shape(&entry->inputs[same], &inputs[same])) same++;
-    if (same < count) continue;
+    while (taken < count && takes_shape(entry, taken, &inputs[taken])) taken++;
+    if (taken < count) continue;
     *index = e;
     return WICK_OK;
   }

@@ -55,6 +55,7 @@ static wick_status allocate_edges(wick_session *s) {
   if (size == 0) return WICK_OK;
   s->edges = aligned_alloc(align, wick_align_up(size, align));
   if (!s->edges) return WICK_NO_MEMORY;
+  if (s->plan->extent_count) memset(s->edges, 0, size); /* not every run fills a stage */
   for (uint32_t i = 0; i < s->entry->edge_count; i++)
     if (s->entry->edges[i].place == WICK_PLACE_EDGE)
       s->tensors[s->entry->input_count + s->entry->output_count + i] =
@@ -108,10 +109,13 @@ static wick_status prepare_runs(wick_session *s) {
   return WICK_OK;
 }
 
+static void copy_dims(int64_t *dims, const wick_tensor_info *tensors, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    memcpy(dims + (size_t)i * WICK_MAX_RANK, tensors[i].dims, sizeof tensors[i].dims);
+}
+
 static void reset_dims(wick_session *s) {
-  for (uint32_t i = 0; i < s->entry->output_count; i++)
-    memcpy(s->dims + (size_t)i * WICK_MAX_RANK, s->entry->outputs[i].dims,
-           sizeof s->entry->outputs[i].dims);
+  copy_dims(s->dims, s->entry->outputs, s->entry->output_count);
 }
 
 static wick_status allocate(wick_session *s) {
@@ -120,7 +124,11 @@ static wick_status allocate(wick_session *s) {
   s->runs = wick_list(e->part_count, sizeof *s->runs);
   s->tensors = wick_list(s->plan->tensor_count, sizeof *s->tensors);
   s->dims = wick_list(e->output_count, WICK_MAX_RANK * sizeof *s->dims);
-  return s->queues && s->runs && s->tensors && s->dims ? WICK_OK : WICK_NO_MEMORY;
+  s->input_dims = wick_list(e->input_count, WICK_MAX_RANK * sizeof *s->input_dims);
+  if (!s->queues || !s->runs || !s->tensors || !s->dims || !s->input_dims) return WICK_NO_MEMORY;
+  copy_dims(s->input_dims, e->inputs, e->input_count);
+  reset_dims(s);
+  return WICK_OK;
 }
 
 /* What the entry asks for, before any of it is allocated. Sizes are below 2^47 each, threads below
@@ -138,7 +146,6 @@ static wick_status prepare(wick_session *s) {
   if (status == WICK_OK) status = open_queues(s);
   if (status == WICK_OK) status = allocate_edges(s);
   if (status == WICK_OK) status = prepare_runs(s);
-  if (status == WICK_OK) reset_dims(s);
   return status;
 }
 
@@ -195,6 +202,7 @@ void wick_session_free(wick_session *s) {
   free(s->runs);
   free(s->tensors);
   free(s->dims);
+  free(s->input_dims);
   free(s->edges);
   free(s);
 }
@@ -229,8 +237,14 @@ wick_status wick_session_bind_state(wick_session *session, wick_state *state) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static bool usable(const wick_tensor_info *tensor, const void *buffer) {
-  return tensor->bytes == 0 || (buffer && (uintptr_t)buffer % tensor->align == 0);
+static bool is_empty(const wick_tensor_info *tensor, const int64_t *dims) {
+  for (uint32_t i = 0; i < tensor->rank; i++)
+    if (dims[i] == 0) return true;
+  return false;
+}
+
+static bool usable(const wick_tensor_info *tensor, const int64_t *dims, const void *buffer) {
+  return is_empty(tensor, dims) || (buffer && (uintptr_t)buffer % tensor->align == 0);
 }
 
 static bool uses_state(const wick_session *s) {
@@ -268,15 +282,16 @@ static wick_status begin(wick_session *s, const void *const *inputs, void *const
   s->is_late = false;
   s->error.text[0] = '\0';
   for (uint32_t i = 0; i < e->input_count; i++) {
-    ok = ok && usable(&e->inputs[i], inputs[i]);
+    ok = ok && usable(&e->inputs[i], s->input_dims + (size_t)i * WICK_MAX_RANK, inputs[i]);
     s->tensors[i] = (void *)(uintptr_t)inputs[i];
   }
   for (uint32_t i = 0; i < e->output_count; i++) {
-    ok = ok && usable(&e->outputs[i], outputs[i]);
+    ok = ok && usable(&e->outputs[i], e->outputs[i].dims, outputs[i]);
     s->tensors[e->input_count + i] = outputs[i];
   }
   wick_status status = ok ? WICK_OK : WICK_BAD_ARGUMENT;
   if (ok && s->memories) status = wick_memories_check(s);
+  if (status == WICK_OK && s->plan->extent_count) status = wick_extents_give(s);
   if (status == WICK_OK && uses_state(s)) status = take_state(s);
   if (status != WICK_OK) {
     atomic_flag_clear(&s->busy);
@@ -311,6 +326,7 @@ static void gather_dims(wick_session *s) {
 
 static wick_status check_dims(wick_session *s) {
   gather_dims(s);
+  wick_extents_take(s);
   for (uint32_t i = 0; i < s->entry->output_count; i++) {
     const wick_tensor_info *t = &s->entry->outputs[i];
     if (t->is_bound && !are_within(t, s->dims + (size_t)i * WICK_MAX_RANK))
@@ -321,6 +337,7 @@ static wick_status check_dims(wick_session *s) {
 
 static wick_status end(wick_session *s, wick_status status) {
   if (status == WICK_OK && s->plan->has_bound) status = check_dims(s);
+  if (status == WICK_OK) wick_extents_pack(s);
   if (uses_state(s)) wick_state_unlock(s->state, s->entry->writes_state);
   atomic_flag_clear(&s->busy);
   return status;

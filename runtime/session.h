@@ -45,6 +45,7 @@ struct wick_session {
   wick_run *runs;     /* one per part of the entry */
   void **tensors;     /* addresses: inputs, outputs, edges */
   int64_t *dims;      /* of the outputs, WICK_MAX_RANK each */
+  int64_t *input_dims;
   uint8_t *edges;
   wick_memory *memories;
   wick_state *state;
@@ -67,6 +68,16 @@ wick_status wick_queue_wait(wick_session *s, const wick_queue *q, uint64_t ticke
 /* What the queue's device said, of the run, or of none in particular (NULL). */
 wick_status wick_queue_fail(wick_session *s, const wick_queue *q, const wick_run *r,
                             wick_status status, const wick_error_detail *why);
+
+/* ---- extents.c ---- */
+
+/* Before a run: puts sizes of inputs, and what inputs have, where parts find them. s->error says
+ * which sizes differ. */
+wick_status wick_extents_give(wick_session *s);
+/* After it: puts sizes of outputs into s->dims; they may be anything. */
+void wick_extents_take(wick_session *s);
+/* Moves what outputs have in s->dims, which are within the bounds, to where the caller finds it. */
+void wick_extents_pack(wick_session *s);
 
 /* ---- memory.c ---- */
 

@@ -141,7 +141,8 @@ typedef struct wick_tensor_info {
   size_t bytes; /* from its first byte to behind its last */
   size_t align; /* required of the buffer; 64 is fastest */
   uint32_t bits; /* of an element */
-  int is_bound;  /* an output whose dims are the most there may be: wick_session_output_dims */
+  int is_bound;  /* an input or output whose dims are the most there may be:
+                    wick_session_set_input_dims, wick_session_output_dims */
   int64_t strides[WICK_MAX_RANK]; /* elements; of inputs and outputs row-major */
   wick_place place;
   uint32_t index;
@@ -188,6 +189,15 @@ typedef struct wick_labels {
   const char *const *texts; /* of 0, 1 … count - 1 */
 } wick_labels;
 
+/* A size that a run decides. Along the axis its tensor has as many elements as dims say at most. */
+typedef struct wick_extent_info {
+  uint32_t size;
+  uint32_t tensor; /* inputs are numbered first, then outputs */
+  uint32_t axis;
+  const char *name; /* what the size is called, "seq" */
+  int64_t least;    /* of an input: the smallest; else 0 */
+} wick_extent_info;
+
 /* What the entry does, in order; a part that is used twice is there twice. `steps` are those of its
  * parts, one part after the other. */
 typedef struct wick_entry_info {
@@ -212,6 +222,8 @@ typedef struct wick_entry_info {
   int writes_state;
   uint32_t labels_count;
   const wick_labels *labels; /* of outputs that have some, ascending */
+  uint32_t extent_count;
+  const wick_extent_info *extents; /* (tensor, axis) ascends */
 } wick_entry_info;
 
 typedef struct wick_section_info {
@@ -275,7 +287,7 @@ typedef struct wick_shape {
   int64_t dims[WICK_MAX_RANK];
 } wick_shape;
 
-/* The first entry whose inputs have exactly these shapes, in order. */
+/* The first entry whose inputs have exactly these shapes, in order, or may have them. */
 wick_status wick_model_find_entry(const wick_model *model, const wick_shape *inputs, uint32_t count,
                                   uint32_t *index);
 
@@ -309,7 +321,9 @@ const wick_entry_info *wick_session_entry(const wick_session *session);
 uint32_t wick_session_threads(const wick_session *session);
 
 /* inputs[i] and outputs[i] are the caller's buffers, of the entry's bytes and alignment; outputs
- * overlap nothing. A tensor of no bytes may be NULL. */
+ * overlap nothing. A tensor of no bytes may be NULL. Of an input that the entry gives as a bound
+ * the bytes are those of its dims at the time. WICK_BAD_ARGUMENT, and wick_session_error says what:
+ * inputs whose size is the same one differ in it. */
 wick_status wick_session_run(wick_session *session, const void *const *inputs,
                              void *const *outputs);
 
@@ -334,6 +348,14 @@ wick_status wick_session_run_observed(wick_session *session, const void *const *
 wick_status wick_session_read_tensor(wick_session *session, uint32_t step, uint32_t tensor,
                                      void *dense, size_t size);
 
+/* The dims of an input that the entry gives as a bound, for the runs that follow; at first the
+ * bound. Other inputs have the entry's. WICK_BAD_ARGUMENT, and wick_session_error says what: no
+ * such input, another size along an axis that is fixed, or one outside what the axis may have. */
+wick_status wick_session_set_input_dims(wick_session *session, uint32_t input,
+                                        const int64_t *dims);
+/* What they are. */
+const int64_t *wick_session_input_dims(const wick_session *session, uint32_t input);
+
 /* The dims of an output: those of the last run where the entry gives a bound, else the entry's. */
 const int64_t *wick_session_output_dims(const wick_session *session, uint32_t output);
 
@@ -345,7 +367,8 @@ wick_status wick_session_import(wick_session *session, void *memory, size_t size
  * computes with it, until wick_session_free: runs that name *address for the tensor, or for another
  * one of that device which is no larger, copy nothing. It may be no memory of the host's: what is
  * in it, at first nothing defined, is read and written by runs of this session and the two
- * functions below. WICK_BAD_ARGUMENT: several devices use the tensor, or the entry's plan does. */
+ * functions below. WICK_BAD_ARGUMENT: several devices use the tensor, or the host does, in the
+ * entry's plan or because of its EXTENTS. */
 wick_status wick_session_allocate(wick_session *session, uint32_t tensor, void **address);
 /* The first `size` bytes of it. */
 wick_status wick_session_upload(wick_session *session, void *address, const void *host,
@@ -353,9 +376,9 @@ wick_status wick_session_upload(wick_session *session, void *address, const void
 wick_status wick_session_download(wick_session *session, const void *address, void *host,
                                   size_t size);
 
-/* Why the last run, import, allocation or copy did not go well, by name; "" where there is nothing
- * to say. Of WICK_RUN_FAILED it is the node and its step, where the device runs step by step: "emb
- * (gather, step 3 of 40): index 7 is outside axis 0 of size 5". */
+/* Why the last run, import, allocation, copy or setting of dims did not go well, by name; "" where
+ * there is nothing to say. Of WICK_RUN_FAILED it is the node and its step, where the device runs
+ * step by step: "emb (gather, step 3 of 40): index 7 is outside axis 0 of size 5". */
 const char *wick_session_error(const wick_session *session);
 
 /* ---- state ----------------------------------------------------------------------------------- */

@@ -4,6 +4,8 @@
  * more, and independently: this is about mistakes of targets. */
 #include "compiler/package/tables.h"
 
+#include <string.h>
+
 static const char *text(const wk_package *p, uint32_t offset) { return p->strings.data + offset; }
 
 static bool is_alignment(uint64_t align, uint64_t least) {
@@ -88,6 +90,47 @@ static wk_status check_labels(const wk_package *p, const wick_pkg_labels *l) {
                          l->kind, text(p, t->name));
 }
 
+/* The edge of that number, in edge memory; NULL: it is no such one. */
+static const wick_pkg_tensor *edge_of(const wk_package *p, const wick_pkg_entry *e,
+                                      uint32_t number) {
+  uint32_t ports = e->input_count + e->output_count;
+  if (number < ports || number - ports >= e->edge_count) return NULL;
+  const wick_pkg_tensor *t = &p->tensors.data[e->first_tensor + number];
+  return t->place == WICK_PLACE_EDGE ? t : NULL;
+}
+
+static bool is_stage(const wick_pkg_tensor *edge, const wick_pkg_tensor *input) {
+  return edge && edge->dtype == input->dtype && edge->rank == input->rank &&
+         memcmp(edge->dims, input->dims, sizeof edge->dims) == 0;
+}
+
+static bool extent_fits(const wk_package *p, const wick_pkg_entry *e, const wick_pkg_extent *x,
+                        const wick_pkg_tensor *t) {
+  const wick_pkg_tensor *size = edge_of(p, e, x->size);
+  if (!(t->flags & WICK_TENSOR_BOUND) || x->axis >= t->rank || !size || size->dtype != WICK_I64 ||
+      size->rank != 0)
+    return false;
+  if (x->tensor >= e->input_count) return x->stage == WICK_NONE && x->least == 0;
+  return x->least >= 0 && x->least <= t->dims[x->axis] && is_stage(edge_of(p, e, x->stage), t);
+}
+
+static wk_status check_extent(const wk_package *p, size_t i) {
+  const wick_pkg_extent *x = &p->extents.data[i], *before = i ? x - 1 : NULL;
+  const wick_pkg_entry *e = &p->entries.data[x->entry];
+  if (x->tensor >= e->input_count + e->output_count)
+    return wk_error(WK_INTERNAL, "package: entry %s: extent of tensor %u", text(p, e->name),
+                    x->tensor);
+  const wick_pkg_tensor *t = &p->tensors.data[e->first_tensor + x->tensor];
+  bool follows = !before || before->entry < x->entry || before->tensor < x->tensor ||
+                 (before->tensor == x->tensor && before->axis < x->axis);
+  if (!follows || !extent_fits(p, e, x, t))
+    return wk_error(WK_INTERNAL,
+                    "package: entry %s: extent of tensor %s along axis %u: size %u, stage %u, "
+                    "least %lld", text(p, e->name), text(p, t->name), x->axis, x->size, x->stage,
+                    (long long)x->least);
+  return NULL;
+}
+
 wk_status wk_package_check(const wk_package *p) {
   if (p->is_bad)
     return wk_error(WK_INTERNAL, "package: a tensor of rank beyond %d, or too many labels",
@@ -101,5 +144,6 @@ wk_status wk_package_check(const wk_package *p) {
   for (size_t i = 0; i < p->labels.n; i++) WK_TRY(check_labels(p, &p->labels.data[i]));
   for (size_t i = 0; i < p->parts.n; i++) WK_TRY(check_part(p, &p->parts.data[i]));
   for (size_t i = 0; i < p->entries.n; i++) WK_TRY(check_entry(p, &p->entries.data[i]));
+  for (size_t i = 0; i < p->extents.n; i++) WK_TRY(check_extent(p, i));
   return NULL;
 }

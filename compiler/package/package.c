@@ -62,6 +62,7 @@ void wk_package_free(wk_package *p) {
   wk_vec_free(&p->steps);
   wk_vec_free(&p->states);
   wk_vec_free(&p->labels);
+  wk_vec_free(&p->extents);
   wk_vec_free(&p->strings);
   wk_vec_free(&p->initial);
   wk_map_free(p->text_offsets);
@@ -241,6 +242,14 @@ static void add_labels(wk_package *p, uint32_t output, const wk_package_labels *
   wk_vec_push(&p->labels, row);
 }
 
+/* Of the entry that comes next. */
+static void add_extent(wk_package *p, const wk_package_extent *x) {
+  wick_pkg_extent row = {.entry = (uint32_t)p->entries.n, .tensor = x->tensor, .axis = x->axis,
+                         .size = x->size, .stage = x->stage, .name = intern(p, x->name),
+                         .least = x->least};
+  wk_vec_push(&p->extents, row);
+}
+
 void wk_package_add_entry(wk_package *p, const wk_package_entry *e) {
   wick_pkg_entry row = {.name = intern(p, e->name),
                         .flags = e->flags,
@@ -261,6 +270,7 @@ void wk_package_add_entry(wk_package *p, const wk_package_entry *e) {
   }
   for (size_t i = 0; i < e->n_outputs; i++)
     if (e->outputs[i].labels) add_labels(p, (uint32_t)i, e->outputs[i].labels);
+  for (size_t i = 0; i < e->n_extents; i++) add_extent(p, &e->extents[i]);
   wk_vec_push(&p->entries, row);
 }
 

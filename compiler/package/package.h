@@ -92,11 +92,19 @@ typedef struct {
   int64_t source_offset, source_step, destination_offset, destination_step;
 } wk_package_row;
 
+/* A size that a run decides: see wick_pkg_extent in abi.h. */
+typedef struct {
+  uint32_t tensor, axis, size, stage; /* numbers among the entry's tensors; stage: or WICK_NONE */
+  const char *name;
+  int64_t least;
+} wk_package_extent;
+
 typedef struct {
   const char *name; /* the binding: "batch=1" */
   const wk_package_tensor *inputs, *outputs, *edges;
   const wk_package_row *rows;
-  size_t n_inputs, n_outputs, n_edges, n_rows;
+  const wk_package_extent *extents; /* (tensor, axis) ascends */
+  size_t n_inputs, n_outputs, n_edges, n_rows, n_extents;
   uint64_t edge_bytes;
   uint32_t edge_align; /* as arena_align */
   uint32_t flags;      /* WICK_ENTRY_…, beside what its parts say of the state */

@@ -46,6 +46,7 @@ struct wk_package {
   WK_VEC(wick_pkg_step) steps;
   WK_VEC(wick_pkg_state) states;
   WK_VEC(wick_pkg_labels) labels;
+  WK_VEC(wick_pkg_extent) extents;
   WK_VEC(char) strings;
   WK_VEC(wk_package_piece) initial; /* of states */
   uint64_t state_size;

@@ -93,6 +93,7 @@ static void put_table(sink *s, const file_plan *f, uint32_t kind) {
       [WICK_SECTION_STEPS] = {p->steps.data, p->steps.n * sizeof *p->steps.data},
       [WICK_SECTION_STATES] = {p->states.data, p->states.n * sizeof *p->states.data},
       [WICK_SECTION_LABELS] = {p->labels.data, p->labels.n * sizeof *p->labels.data},
+      [WICK_SECTION_EXTENTS] = {p->extents.data, p->extents.n * sizeof *p->extents.data},
       [WICK_SECTION_SYMS] = {f->symbols.data, f->symbols.n * sizeof *f->symbols.data},
       [WICK_SECTION_STRINGS] = {p->strings.data, p->strings.n},
   };

@@ -147,17 +147,17 @@ as_other() { # as_other FILE FORMAT CODE: a wick that differs so
   cat >>"$1" <<'END'
 "$wick" "${@/#avx2/$code}" || exit 1
 [[ $format && -f net.wick ]] || exit 0
-(printf 'WICKPKG\0\06\0\0\0' && cat net.wick) >other && mv other net.wick
+(printf 'WICKPKG\0\07\0\0\0' && cat net.wick) >other && mv other net.wick
 END
   chmod +x "$1"
 }
 same() { tree/bench/same_code "$wick" "$@" ds_cnn --cpu avx2; }
 equal='^2 bundles and packages compared: all equal$'
 gives 'same_code' "$equal" same "$wick"
-as_other format 6 avx2
+as_other format 7 avx2
 gives 'same_code, another format' "$equal" same ./format
 as_other code '' avx512
-as_other both 6 avx512
+as_other both 7 avx512
 for other in code both; do
   if out=$(same ./$other) || ! grep -q '^ds_cnn  *avx2  *object .text ' <<<"$out" ||
     ! grep -q '^ds_cnn  *avx2  *package CODE ' <<<"$out"; then bad "same_code, $other: $out"

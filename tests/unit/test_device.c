@@ -149,7 +149,7 @@ static void model_shows_its_units_and_parts(void **state) {
   assert_string_equal(info->units[1].spec, "toy");
   assert_string_equal(info->units[1].features, "adding");
   assert_string_equal(info->units[1].machine, "");
-  assert_int_equal(info->units[0].part_count, 9);
+  assert_int_equal(info->units[0].part_count, 11);
   assert_int_equal(info->entry_count, TOY_ENTRIES);
   assert_string_equal(info->sections[WICK_TABLE_COUNT].name, "ops");
   assert_string_equal(info->sections[WICK_TABLE_COUNT + 3].name, "notes");
@@ -314,7 +314,7 @@ static void devices_that_cannot_be_opened_say_why(void **state) {
   atomic_store(&toy_refuses, 2);
   expect_no_session(m, TOY_PLAN, 1, WICK_DEVICE_FAILED, "part sum, target 'sync'");
   atomic_store(&toy_refuses, 0);
-  expect_no_session(m, TOY_ENTRIES, 1, WICK_BAD_ARGUMENT, "there is no entry 14");
+  expect_no_session(m, TOY_ENTRIES, 1, WICK_BAD_ARGUMENT, "there is no entry 15");
   expect_no_session(m, 0, 257, WICK_BAD_ARGUMENT, "257 threads are more than 256");
   expect_no_session(NULL, 0, 1, WICK_BAD_ARGUMENT, "no model or no place for it");
   const wick_session_options o = {.size = sizeof o, .threads = 2, .detail = &detail};

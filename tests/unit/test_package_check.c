@@ -25,6 +25,9 @@ typedef struct {
   int64_t dtype, rank, dim, align, place;
   int64_t edge_align, kind, part, ref, wait;
   int64_t label_kind, label_flags, labels, labelled_rank, labelled_dtype;
+  int64_t extent_tensor, extent_axis, extent_size, extent_stage, extent_least;
+  int64_t of_output, output_stage, output_least, bound, size_dtype, size_rank, size_place;
+  int64_t stage_dtype, stage_rank, stage_dim, stage_place;
 } figures;
 
 static const figures fits = {
@@ -32,64 +35,21 @@ static const figures fits = {
     .part_code = 7, .arena_align = 64, .arena_bytes = 128, .arena_bound = 128, .step_code = 8,
     .dtype = WICK_F32, .rank = 2, .dim = 3, .align = 4, .edge_align = 64, .kind = WICK_ROW_RUN,
     .ref = 3, .wait = 1, .label_kind = WICK_LABELS_COLUMNS, .labels = 3, .labelled_rank = 2,
-    .labelled_dtype = WICK_F32};
-
-/* Two units, of which the last has what is tried; an entry of two inputs, an output with labels, an
- * edge, and three rows. */
-static wk_package *make(const figures *f) {
-  static const uint8_t code[CODE];
-  static const char *const words[] = {"a", "b", "c", "d"};
-  static const int64_t two[] = {2, 3};
-  const int64_t dims[] = {2, f->dim, 1, 1, 1, 1, 1, 1, 1};
-  wk_package *p = wk_package_new(&(wk_package_meta){.model = "limits"});
-  wk_package_add_unit(p, &(wk_package_unit){.target = "first"});
-  uint32_t u = wk_package_add_unit(p, &(wk_package_unit){.target = "last"});
-  if (f->code) {
-    wk_package_add_code(p, u, code, (uint64_t)f->code);
-    wk_package_add_symbol(p, u, "begin", 0, 10);
-    wk_package_add_symbol(p, u, "end", (uint64_t)f->symbol_at, (uint64_t)f->symbol_size);
-  }
-  wk_package_add_section(p, u, "other", 4096, "o", 1);
-  wk_package_add_section(p, u, f->section_name ? "own" : "", (uint32_t)f->section_align, "s", 1);
-  const wk_package_tensor x[] = {
-      {.name = "x", .dtype = WICK_F32, .rank = 2, .dims = two},
-      {.name = "last", .dtype = (uint32_t)f->dtype, .rank = (int)f->rank, .dims = dims,
-       .align = (uint32_t)f->align, .place = (uint32_t)f->place}};
-  const wk_package_step steps[] = {{.code = 0}, {.code = WICK_NO_CODE},
-                                   {.code = (uint64_t)f->step_code}};
-  wk_package_add_part(p, &(wk_package_part){.name = "good", .unit = u, .code = 1, .inputs = x,
-                                            .n_inputs = 2, .outputs = x, .n_outputs = 1,
-                                            .steps = steps, .n_steps = 1});
-  wk_package_add_part(p, &(wk_package_part){
-      .name = "tried", .unit = u + (uint32_t)f->part_unit, .code = (uint64_t)f->part_code,
-      .steps = steps, .n_steps = 3, .arena_align = (uint32_t)f->arena_align,
-      .arena_bytes = (uint64_t)f->arena_bytes, .arena_bound = (uint64_t)f->arena_bound});
-  const wk_package_labels l = {(uint32_t)f->label_kind, (uint32_t)f->label_flags, words,
-                               (size_t)f->labels};
-  const wk_package_tensor y = {.name = "y", .dtype = (uint32_t)f->labelled_dtype,
-                               .rank = (int)f->labelled_rank, .dims = two, .labels = &l};
-  const uint32_t refs[] = {0, 2, (uint32_t)f->ref}, waits[] = {0, (uint32_t)f->wait};
-  const wk_package_row rows[] = {
-      {.kind = WICK_ROW_COPY, .tensors = refs, .n_tensors = 2},
-      {.kind = WICK_ROW_RUN, .part = 1, .tensors = refs, .n_tensors = 1, .waits = waits,
-       .n_waits = 1},
-      {.kind = (uint32_t)f->kind, .part = (uint32_t)f->part, .tensors = refs, .n_tensors = 3,
-       .waits = waits, .n_waits = 2}};
-  wk_package_add_entry(p, &(wk_package_entry){.name = "none"});
-  wk_package_add_entry(p, &(wk_package_entry){
-      .name = "entry", .inputs = x, .n_inputs = 2, .outputs = &y, .n_outputs = 1, .edges = x,
-      .n_edges = 1, .rows = rows, .n_rows = 3, .edge_align = (uint32_t)f->edge_align});
-  return p;
-}
+    .labelled_dtype = WICK_F32, .extent_axis = 1, .extent_size = 3, .extent_stage = 4,
+    .extent_least = 3, .of_output = 2, .output_stage = WICK_NONE, .bound = WICK_TENSOR_BOUND,
+    .size_dtype = WICK_I64, .size_place = WICK_PLACE_EDGE, .stage_dtype = WICK_F32,
+    .stage_rank = 2, .stage_dim = 3, .stage_place = WICK_PLACE_EDGE};
 
 #define AT(field) offsetof(figures, field)
-static const struct {
+typedef struct {
   size_t field;
   int64_t value;
   const char *why; /* NULL: it fits */
   size_t other;    /* a second figure, unless it is 0 as `code` is */
   int64_t other_value;
-} limits[] = {
+} limit;
+
+static const limit limits[] = {
     {AT(symbol_size), 41, "symbol end is outside the code", 0, 0},
     {AT(symbol_at), 100, NULL, AT(symbol_size), 0},
     {AT(symbol_at), 101, "symbol end is outside the code", AT(symbol_size), 0},
@@ -152,6 +112,106 @@ static const struct {
     {AT(labels), 0, "0 labels of kind 1 of tensor y", AT(label_kind), WICK_LABELS_ELEMENTS},
 };
 
+#define RAGGED "entry ragged: extent of tensor "
+static const limit extent_limits[] = {
+    {AT(extent_axis), 0, RAGGED "x along axis 0: size 3, stage 4, least 0", AT(extent_least), 0},
+    {AT(extent_axis), 2, RAGGED "x along axis 2: size 3, stage 4, least 3", 0, 0},
+    {AT(extent_size), 2, RAGGED "x along axis 1: size 2, stage 4, least 3", 0, 0},
+    {AT(extent_size), 4, RAGGED "x along axis 1: size 4, stage 4, least 3", 0, 0},
+    {AT(extent_size), 5, RAGGED "x along axis 1: size 5, stage 4, least 3", 0, 0},
+    {AT(extent_stage), 3, RAGGED "x along axis 1: size 3, stage 3, least 3", 0, 0},
+    {AT(extent_stage), WICK_NONE, RAGGED "x along axis 1: size 3, stage 4294967295, least 3", 0, 0},
+    {AT(extent_least), 4, RAGGED "x along axis 1: size 3, stage 4, least 4", 0, 0},
+    {AT(extent_least), -1, RAGGED "x along axis 1: size 3, stage 4, least -1", 0, 0},
+    {AT(extent_least), 0, NULL, 0, 0},
+    {AT(extent_tensor), 1, RAGGED "x1 along axis 1: size 3, stage 4, least 3", 0, 0},
+    {AT(of_output), 3, "entry ragged: extent of tensor 3", 0, 0},
+    {AT(of_output), 0, RAGGED "x along axis 0: size 3, stage 4294967295, least 0", 0, 0},
+    {AT(output_stage), 4, RAGGED "y along axis 0: size 3, stage 4, least 0", 0, 0},
+    {AT(output_least), 1, RAGGED "y along axis 0: size 3, stage 4294967295, least 1", 0, 0},
+    {AT(bound), 0, RAGGED "y along axis 0: size 3, stage 4294967295, least 0", 0, 0},
+    {AT(size_dtype), WICK_I32, RAGGED "x along axis 0: size 3, stage 4, least 0", 0, 0},
+    {AT(size_rank), 1, RAGGED "x along axis 0: size 3, stage 4, least 0", 0, 0},
+    {AT(size_place), WICK_PLACE_INPUT, RAGGED "x along axis 0: size 3, stage 4, least 0", 0, 0},
+    {AT(stage_dtype), WICK_I32, RAGGED "x along axis 0: size 3, stage 4, least 0", 0, 0},
+    {AT(stage_rank), 3, RAGGED "x along axis 0: size 3, stage 4, least 0", 0, 0},
+    {AT(stage_dim), 2, RAGGED "x along axis 0: size 3, stage 4, least 0", 0, 0},
+    {AT(stage_place), WICK_PLACE_STATE, RAGGED "x along axis 0: size 3, stage 4, least 0", 0, 0},
+};
+
+/* Of an input of [2, 3] at most, of which the second is tried, and an output of the same. */
+static void add_ragged(wk_package *p, const figures *f) {
+  static const int64_t two[] = {2, 3}, one[] = {1};
+  const int64_t dims[] = {2, f->stage_dim, 1};
+  wk_package_tensor x[] = {{.name = "x", .dtype = WICK_F32, .rank = 2, .dims = two,
+                            .flags = WICK_TENSOR_BOUND},
+                           {.name = "x1", .dtype = WICK_F32, .rank = 2, .dims = two}};
+  const wk_package_tensor y = {.name = "y", .dtype = WICK_F32, .rank = 2, .dims = two,
+                               .flags = (uint32_t)f->bound};
+  const wk_package_tensor edges[] = {
+      {.name = "size", .dtype = (uint32_t)f->size_dtype, .rank = (int)f->size_rank, .dims = one,
+       .place = (uint32_t)f->size_place},
+      {.name = "stage", .dtype = (uint32_t)f->stage_dtype, .rank = (int)f->stage_rank,
+       .dims = dims, .place = (uint32_t)f->stage_place}};
+  const wk_package_extent extents[] = {
+      {0, 0, 3, 4, "n", 0},
+      {(uint32_t)f->extent_tensor, (uint32_t)f->extent_axis, (uint32_t)f->extent_size,
+       (uint32_t)f->extent_stage, "n", f->extent_least},
+      {(uint32_t)f->of_output, 0, 3, (uint32_t)f->output_stage, "n", f->output_least}};
+  wk_package_add_entry(p, &(wk_package_entry){
+      .name = "ragged", .inputs = x, .n_inputs = 2, .outputs = &y, .n_outputs = 1, .edges = edges,
+      .n_edges = 2, .extents = extents, .n_extents = 3});
+}
+
+/* Two units, of which the last has what is tried; an entry of two inputs, an output with labels, an
+ * edge, and three rows; one with sizes that runs decide. */
+static wk_package *make(const figures *f) {
+  static const uint8_t code[CODE];
+  static const char *const words[] = {"a", "b", "c", "d"};
+  static const int64_t two[] = {2, 3};
+  const int64_t dims[] = {2, f->dim, 1, 1, 1, 1, 1, 1, 1};
+  wk_package *p = wk_package_new(&(wk_package_meta){.model = "limits"});
+  wk_package_add_unit(p, &(wk_package_unit){.target = "first"});
+  uint32_t u = wk_package_add_unit(p, &(wk_package_unit){.target = "last"});
+  if (f->code) {
+    wk_package_add_code(p, u, code, (uint64_t)f->code);
+    wk_package_add_symbol(p, u, "begin", 0, 10);
+    wk_package_add_symbol(p, u, "end", (uint64_t)f->symbol_at, (uint64_t)f->symbol_size);
+  }
+  wk_package_add_section(p, u, "other", 4096, "o", 1);
+  wk_package_add_section(p, u, f->section_name ? "own" : "", (uint32_t)f->section_align, "s", 1);
+  const wk_package_tensor x[] = {
+      {.name = "x", .dtype = WICK_F32, .rank = 2, .dims = two},
+      {.name = "last", .dtype = (uint32_t)f->dtype, .rank = (int)f->rank, .dims = dims,
+       .align = (uint32_t)f->align, .place = (uint32_t)f->place}};
+  const wk_package_step steps[] = {{.code = 0}, {.code = WICK_NO_CODE},
+                                   {.code = (uint64_t)f->step_code}};
+  wk_package_add_part(p, &(wk_package_part){.name = "good", .unit = u, .code = 1, .inputs = x,
+                                            .n_inputs = 2, .outputs = x, .n_outputs = 1,
+                                            .steps = steps, .n_steps = 1});
+  wk_package_add_part(p, &(wk_package_part){
+      .name = "tried", .unit = u + (uint32_t)f->part_unit, .code = (uint64_t)f->part_code,
+      .steps = steps, .n_steps = 3, .arena_align = (uint32_t)f->arena_align,
+      .arena_bytes = (uint64_t)f->arena_bytes, .arena_bound = (uint64_t)f->arena_bound});
+  const wk_package_labels l = {(uint32_t)f->label_kind, (uint32_t)f->label_flags, words,
+                               (size_t)f->labels};
+  const wk_package_tensor y = {.name = "y", .dtype = (uint32_t)f->labelled_dtype,
+                               .rank = (int)f->labelled_rank, .dims = two, .labels = &l};
+  const uint32_t refs[] = {0, 2, (uint32_t)f->ref}, waits[] = {0, (uint32_t)f->wait};
+  const wk_package_row rows[] = {
+      {.kind = WICK_ROW_COPY, .tensors = refs, .n_tensors = 2},
+      {.kind = WICK_ROW_RUN, .part = 1, .tensors = refs, .n_tensors = 1, .waits = waits,
+       .n_waits = 1},
+      {.kind = (uint32_t)f->kind, .part = (uint32_t)f->part, .tensors = refs, .n_tensors = 3,
+       .waits = waits, .n_waits = 2}};
+  wk_package_add_entry(p, &(wk_package_entry){.name = "none"});
+  wk_package_add_entry(p, &(wk_package_entry){
+      .name = "entry", .inputs = x, .n_inputs = 2, .outputs = &y, .n_outputs = 1, .edges = x,
+      .n_edges = 1, .rows = rows, .n_rows = 3, .edge_align = (uint32_t)f->edge_align});
+  add_ragged(p, f);
+  return p;
+}
+
 static void says(wk_status s, wk_code code, const char *why, size_t row) {
   if (!why && s) fail_msg("row %zu: %s", row, s->message);
   if (why && (!s || s->code != code || strcmp(s->message, why) != 0))
@@ -159,21 +219,24 @@ static void says(wk_status s, wk_code code, const char *why, size_t row) {
   wk_status_free(s);
 }
 
+static void try(const limit *l, size_t row) {
+  figures f = fits;
+  char why[200];
+  *(int64_t *)((char *)&f + l->field) = l->value;
+  if (l->other) *(int64_t *)((char *)&f + l->other) = l->other_value;
+  wk_package *p = make(&f);
+  if (l->why) snprintf(why, sizeof why, "package: %s", l->why);
+  says(wk_package_check(p), WK_INTERNAL, l->why ? why : NULL, row);
+  wk_package_free(p);
+}
+
 static void each_figure_has_its_limit(void **state) {
   (void)state;
   wk_package *p = make(&fits);
   says(wk_package_check(p), WK_OK, NULL, 0);
   wk_package_free(p);
-  for (size_t i = 0; i < WK_COUNTOF(limits); i++) {
-    figures f = fits;
-    char why[200];
-    *(int64_t *)((char *)&f + limits[i].field) = limits[i].value;
-    if (limits[i].other) *(int64_t *)((char *)&f + limits[i].other) = limits[i].other_value;
-    p = make(&f);
-    if (limits[i].why) snprintf(why, sizeof why, "package: %s", limits[i].why);
-    says(wk_package_check(p), WK_INTERNAL, limits[i].why ? why : NULL, i);
-    wk_package_free(p);
-  }
+  for (size_t i = 0; i < WK_COUNTOF(limits); i++) try(&limits[i], i);
+  for (size_t i = 0; i < WK_COUNTOF(extent_limits); i++) try(&extent_limits[i], i);
 }
 
 /* Offsets and numbers of rows have 32 bits. What no row mentions is not looked at. */
@@ -453,6 +516,21 @@ static void rows_are_as_they_were_added(void **state) {
   wk_package_free(p);
 }
 
+static void extents_are_as_they_were_added(void **state) {
+  (void)state;
+  wk_package *p = make(&fits);
+  file f = write_out(p);
+  const wick_pkg_extent *x = TABLE(&f, WICK_SECTION_EXTENTS, wick_pkg_extent, 3);
+  const wick_pkg_extent want[] = {
+      {.entry = 2, .tensor = 0, .axis = 0, .size = 3, .stage = 4, .name = x->name},
+      {.entry = 2, .tensor = 0, .axis = 1, .size = 3, .stage = 4, .name = x->name, .least = 3},
+      {.entry = 2, .tensor = 2, .axis = 0, .size = 3, .stage = WICK_NONE, .name = x->name}};
+  assert_memory_equal(x, want, sizeof want);
+  assert_string_equal(text(&f, x->name), "n");
+  free(f.data);
+  wk_package_free(p);
+}
+
 /* Zeros of more than a page between others; those behind the last are not there. */
 static void zeros_are_written(void **state) {
   (void)state;
@@ -486,6 +564,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(each_figure_has_its_limit),
                                      cmocka_unit_test(tables_have_a_limit),
                                      cmocka_unit_test(rows_are_as_they_were_added),
+                                     cmocka_unit_test(extents_are_as_they_were_added),
                                      cmocka_unit_test(zeros_are_written)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,11 +40,20 @@ static uint32_t *ref;
 static wick_pkg_step *step;
 static wick_pkg_state *state;
 static wick_pkg_labels *labels;
+static wick_pkg_extent *extent;
 static wick_pkg_symbol *symbol;
 static char *strings;
 
 static uint32_t *ref_of(uint32_t number) { return ref + row[number].first_ref; }
 static uint32_t *wait_of(uint32_t number) { return ref + row[number].first_wait; }
+
+static wick_pkg_row *row_of_ragged(uint32_t number) {
+  return row + entry[TOY_RAGGED].first_row + number;
+}
+static uint32_t *ref_of_ragged(uint32_t number) { return ref + row_of_ragged(number)->first_ref; }
+static wick_pkg_tensor *of_ragged(uint32_t number) {
+  return tensor + entry[TOY_RAGGED].first_tensor + number;
+}
 
 static void *table(const bytes *b, wick_section_kind kind) {
   return b->data + section[kind - 1].offset;
@@ -62,6 +71,7 @@ static void find_tables(const bytes *b) {
   step = table(b, WICK_SECTION_STEPS);
   state = table(b, WICK_SECTION_STATES);
   labels = table(b, WICK_SECTION_LABELS);
+  extent = table(b, WICK_SECTION_EXTENTS);
   symbol = table(b, WICK_SECTION_SYMS);
   strings = table(b, WICK_SECTION_STRINGS);
   io = tensor + entry[0].first_tensor;
@@ -130,7 +140,7 @@ static void every_wrong_number_is_refused(void **context) {
 /* What is unusual, and no contradiction. */
 static void loop_of_no_rounds(void) { row[6].trip = 0, row[8].source_step = 1 << 20; }
 static void arena_at_its_bound(void) { part[0].arena_bytes = part[0].arena_bound = 64; }
-static void last_text(void) { tensor[0].name = (uint32_t)section[11].size - 1; }
+static void last_text(void) { tensor[0].name = (uint32_t)section[12].size - 1; }
 static void step_of_no_rounds(void) { row[6].trip = 0, row[8].source_step = INT64_MAX; }
 static void wait_within_a_nested_loop(void) { nest(); }
 static void wait_within_a_nested_loop_of_else(void) { nest_in_else(); }

@@ -98,15 +98,22 @@ typedef struct {
   bool stop;
 } toy_context;
 
-/* The k-th element of tensor number t. */
+static int64_t toy_count(const wick_tensor_info *t) {
+  int64_t n = 1;
+  for (uint32_t i = 0; i < t->rank; i++) n *= t->dims[i];
+  return n;
+}
+
+/* The k-th element of tensor number t; only along its last axis there may be gaps. */
 static float *toy_at(const wick_part_info *part, const wick_device_job *job, uint32_t t,
                      int64_t k) {
-  return (float *)job->io[t] + k * part->inputs[t].strides[0];
+  const wick_tensor_info *x = &part->inputs[t];
+  return (float *)job->io[t] + (x->rank ? k * x->strides[x->rank - 1] : 0);
 }
 
 static wick_status toy_do(const toy_op *op, const wick_part_info *part,
                           const wick_device_job *job, char *why) {
-  int64_t n = part->inputs[op->out].rank ? part->inputs[op->out].dims[0] : 1;
+  int64_t n = toy_count(&part->inputs[op->out]);
   float *w = job->state ? (float *)((char *)job->state + 64) : NULL; /* behind "zeros" */
   for (int64_t k = 0; k < n; k++) switch (op->kind) {
     case TOY_ADD:
@@ -118,6 +125,9 @@ static wick_status toy_do(const toy_op *op, const wick_part_info *part,
     case TOY_COUNT:
       if (k < (int64_t)op->c) ((int64_t *)job->io[op->out])[k] = k;
       job->output_dims[(op->out - part->input_count) * WICK_MAX_RANK] = (int64_t)op->c;
+      break;
+    case TOY_SHIFT:
+      *(int64_t *)job->io[op->out] = *(int64_t *)job->io[op->a] + (int64_t)op->c;
       break;
     default: break;
   }
@@ -216,7 +226,7 @@ static wick_status toy_read(void *context, const wick_device_job *job, uint32_t 
     snprintf(error->text, sizeof error->text, "bytes cannot be fetched");
     return WICK_DEVICE_FAILED;
   }
-  for (int64_t k = 0; k < t->dims[0] && t->bits == 32; k++)
+  for (int64_t k = 0; k < toy_count(t) && t->bits == 32; k++)
     ((float *)dense)[k] = *toy_at(part, job, part->input_count + t->index, k);
   return WICK_OK;
 }

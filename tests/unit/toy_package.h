@@ -16,7 +16,8 @@ typedef enum {
   TOY_TELL,   /* says so */
   TOY_KEEP,   /* the first state += a; out = it */
   TOY_COUNT,  /* out is i64[n], and has n = c elements this time: 0, 1, … */
-  TOY_FAIL    /* does not work */
+  TOY_FAIL,   /* does not work */
+  TOY_SHIFT   /* out, i64[], = a + c */
 } toy_kind;
 
 typedef struct {
@@ -49,12 +50,13 @@ static const int64_t toy_dims[] = {4};
  *   both   async fails, sync fails
  *   maybe  if x[0] < 5 then y is i64[n], n = 3; else it has all of its 4
  *   counts z = x + x, which has labels; y is i64[n], n = 2, and i is i64[n], n = 3
- *   large  y says that it is longer than it may be */
+ *   large  y says that it is longer than it may be
+ *   ragged x and y are f32[2, n <= 3, 2], y = x + 1; m is f32[n <= 3], and z of it has n - 1 */
 enum { TOY_PLAN, TOY_KEEP_ENTRY, TOY_COUNT_ENTRY, TOY_MEET_ENTRY, TOY_FAIL_ENTRY, TOY_VIEWS,
        TOY_PEEK, TOY_PAIR, TOY_UNTIL, TOY_CHAIN, TOY_BOTH, TOY_MAYBE, TOY_COUNTS, TOY_LARGE,
-       TOY_ENTRIES };
+       TOY_RAGGED, TOY_ENTRIES };
 enum { TOY_PLUS = 0, TOY_IS_SMALL = 2, TOY_KEEPING = 4, TOY_COUNTING = 6, TOY_MEETING = 8,
-       TOY_FAILING = 11, TOY_SWELLING = 13, TOY_COUNTING_TWICE = 15,
+       TOY_FAILING = 11, TOY_SWELLING = 13, TOY_COUNTING_TWICE = 15, TOY_LESSENING = 18,
        TOY_SUM = 0, TOY_TELLING = 2, TOY_FAILING_TOO = 5 };
 static const toy_op toy_async_ops[] = {
     [TOY_PLUS] = {TOY_ADD_C, 1, 0, 0, 1},
@@ -65,6 +67,7 @@ static const toy_op toy_async_ops[] = {
     [TOY_FAILING] = {.kind = TOY_FAIL},
     [TOY_SWELLING] = {TOY_COUNT, 1, 0, 0, 9}, {.kind = TOY_END},
     [TOY_COUNTING_TWICE] = {TOY_COUNT, 1, 0, 0, 2}, {TOY_COUNT, 2, 0, 0, 3}, {.kind = TOY_END},
+    [TOY_LESSENING] = {TOY_SHIFT, 1, 0, 0, -1}, {.kind = TOY_END},
 };
 static const toy_op toy_sync_ops[] = {
     [TOY_SUM] = {TOY_ADD, 2, 0, 1, 0},
@@ -109,6 +112,7 @@ static inline wk_package_tensor toy_edge(const char *name, uint32_t dtype, int r
 
 typedef struct {
   uint32_t plus, less, keep, count, meet, fail, sum, tell, half, fail_too, swell, twice;
+  uint32_t plus_cube, lessen;
 } toy_parts;
 
 static inline void toy_add_plan(wk_package *p, const toy_parts *part) {
@@ -194,6 +198,36 @@ static inline void toy_add_counts(wk_package *p, const toy_parts *part) {
       .n_rows = 2});
 }
 
+static const int64_t toy_cube_dims[] = {2, 3, 2}, toy_three[] = {3};
+
+static inline wk_package_tensor toy_cube(const char *name, uint32_t flags) {
+  return (wk_package_tensor){.name = name, .dtype = WICK_F32, .rank = 3, .dims = toy_cube_dims,
+                             .flags = flags};
+}
+
+static inline void toy_add_ragged(wk_package *p, const toy_parts *part) {
+  enum { X, M, Y, Z, STAGE_X, STAGE_M, N, K };
+  wk_package_tensor m = toy_tensor("m", WICK_F32, 1), z = toy_tensor("z", WICK_F32, 1);
+  wk_package_tensor stage_x = toy_cube("", 0), stage_m = toy_edge("", WICK_F32, 1, 64);
+  m.dims = z.dims = stage_m.dims = toy_three;
+  m.flags = z.flags = WICK_TENSOR_BOUND;
+  stage_x.place = WICK_PLACE_EDGE;
+  const wk_package_tensor in[] = {toy_cube("x", WICK_TENSOR_BOUND), m};
+  const wk_package_tensor out[] = {toy_cube("y", WICK_TENSOR_BOUND), z};
+  const wk_package_tensor edges[] = {stage_x, stage_m, toy_edge("n", WICK_I64, 0, 80),
+                                     toy_edge("k", WICK_I64, 0, 88)};
+  const wk_package_row rows[] = {
+      {.kind = WICK_ROW_RUN, .part = part->plus_cube, TOY_ON(STAGE_X, Y)},
+      {.kind = WICK_ROW_COPY, TOY_ON(STAGE_M, Z), .bytes = 12},
+      {.kind = WICK_ROW_RUN, .part = part->lessen, TOY_ON(N, K)}};
+  const wk_package_extent extents[] = {{X, 1, N, STAGE_X, "n", 1}, {M, 0, N, STAGE_M, "n", 0},
+                                       {Y, 1, N, WICK_NONE, "n", 0}, {Z, 0, K, WICK_NONE, "k", 0}};
+  wk_package_add_entry(p, &(wk_package_entry){
+      .name = "ragged", .inputs = in, .n_inputs = 2, .outputs = out, .n_outputs = 2,
+      .edges = edges, .n_edges = 4, .edge_bytes = 96, .rows = rows, .n_rows = 3,
+      .extents = extents, .n_extents = 4});
+}
+
 /* Parts, one after the other, on x, y and z. */
 static inline void toy_add_pair(wk_package *p, const char *name, const wk_package_tensor *y,
                                 const wk_package_row *rows, size_t n) {
@@ -253,7 +287,9 @@ static inline wk_package *toy_package(void) {
                                               .dims = toy_dims, .is_public = true,
                                               .initial = toy_initial});
   const wk_package_tensor one[] = {f, f}, two_in[] = {f, f, f}, small[] = {f, b}, count[] = {f, n},
-                          counts[] = {f, n, n}, halves[] = {odd, odd};
+                          counts[] = {f, n, n}, halves[] = {odd, odd},
+                          cubes[] = {toy_cube("", 0), toy_cube("", 0)},
+                          sizes[] = {toy_tensor("", WICK_I64, 0), toy_tensor("", WICK_I64, 0)};
   const toy_parts part = {.plus = toy_add_part(p, "plus", a, TOY_PLUS, one, 1, 1),
                           .less = toy_add_part(p, "less", a, TOY_IS_SMALL, small, 1, 1),
                           .keep = toy_add_part(p, "keep", a, TOY_KEEPING, one, 1, 1),
@@ -265,7 +301,9 @@ static inline wk_package *toy_package(void) {
                           .half = toy_add_part(p, "half", a, TOY_PLUS, halves, 1, 1),
                           .fail_too = toy_add_part(p, "fail too", s, TOY_FAILING_TOO, one, 1, 1),
                           .swell = toy_add_part(p, "swell", a, TOY_SWELLING, count, 1, 1),
-                          .twice = toy_add_part(p, "twice", a, TOY_COUNTING_TWICE, counts, 1, 2)};
+                          .twice = toy_add_part(p, "twice", a, TOY_COUNTING_TWICE, counts, 1, 2),
+                          .plus_cube = toy_add_part(p, "plus", a, TOY_PLUS, cubes, 1, 1),
+                          .lessen = toy_add_part(p, "lessen", a, TOY_LESSENING, sizes, 1, 1)};
   enum { X, Y, Z };
   const wk_package_row meet[] = {{.kind = WICK_ROW_RUN, .part = part.meet, TOY_ON(X, Y)},
                                  {.kind = WICK_ROW_RUN, .part = part.tell, TOY_ON(X, X, Z)}};
@@ -293,6 +331,7 @@ static inline wk_package *toy_package(void) {
   toy_add_maybe(p, &part);
   toy_add_counts(p, &part);
   toy_add_one(p, "large", part.swell, count, 0);
+  toy_add_ragged(p, &part);
   return p;
 }
 
