@@ -99,13 +99,16 @@ static wk_status inspect_model(const char *path, const wk_file *f, const inspect
 
 /* ---- packages -------------------------------------------------------------------------------- */
 
-static void add_tensor(wk_table *t, const char *kind, const wick_tensor_info *x, wk_arena *a) {
+/* number: among the inputs, then outputs of the entry; e NULL: of none. */
+static void add_tensor(wk_table *t, const char *kind, const wick_entry_info *e, uint32_t number,
+                       const wick_tensor_info *x, wk_arena *a) {
   wk_type type = wk_type_make((wk_dtype)x->dtype, (int)x->rank, x->dims);
-  wk_str b = {0};
-  wk_type_print(&b, &type);
-  wk_table_row(t, "  %s %s\t%s (%s)", kind, wk_text_shown(a, x->name), b.s,
-               wk_bytes_text(x->bytes).s);
-  wk_str_free(&b);
+  int64_t least[WK_MAX_RANK];
+  memcpy(least, type.dims, sizeof least);
+  for (uint32_t i = 0; e && i < e->extent_count; i++)
+    if (e->extents[i].tensor == number) least[e->extents[i].axis] = e->extents[i].least;
+  wk_table_row(t, "  %s %s\t%s (%s)", kind, wk_text_shown(a, x->name),
+               wk_range_text(a, &type, least), wk_bytes_text(x->bytes).s);
 }
 
 /* What it is made of, where that is more than one part on all of its tensors. */
@@ -140,9 +143,9 @@ static void add_entry(wk_table *t, const wick_entry_info *e, uint32_t index, boo
   uint64_t macs = 0;
   for (uint32_t i = 0; i < e->step_count; i++) macs += e->steps[i].macs;
   wk_table_row(t, "entry %u\t%s", index, *e->name ? wk_text_shown(a, e->name) : "-");
-  for (uint32_t i = 0; i < e->input_count; i++) add_tensor(t, "input", &e->inputs[i], a);
+  for (uint32_t i = 0; i < e->input_count; i++) add_tensor(t, "input", e, i, &e->inputs[i], a);
   for (uint32_t i = 0; i < e->output_count; i++) {
-    add_tensor(t, "output", &e->outputs[i], a);
+    add_tensor(t, "output", e, e->input_count + i, &e->outputs[i], a);
     add_labels(t, wick_output_labels(e, i), all, a);
   }
   add_parts(t, e, a);
@@ -167,7 +170,7 @@ static void add_unit(wk_table *t, const wick_unit_info *u, uint32_t index, wk_ar
 }
 
 static void add_state(wk_table *t, const wick_state_info *s, wk_arena *a) {
-  add_tensor(t, s->is_public ? "state" : "private state", s->tensor, a);
+  add_tensor(t, s->is_public ? "state" : "private state", NULL, 0, s->tensor, a);
 }
 
 static void add_sections(wk_table *t, const wick_model_info *m, wk_arena *a) {

@@ -162,13 +162,26 @@ static bool has_entry_name(const wick_entry_info *e, uint32_t index, const char 
   return !strcmp(e->name, wanted) || (*wanted && !*end && number == index);
 }
 
+/* The smallest size of an axis of an input. */
+static int64_t least_of(const wick_entry_info *e, uint32_t input, uint32_t axis) {
+  for (uint32_t i = 0; i < e->extent_count; i++)
+    if (e->extents[i].tensor == input && e->extents[i].axis == axis) return e->extents[i].least;
+  return e->inputs[input].dims[axis];
+}
+
+static bool has_shape(const wick_entry_info *e, uint32_t input, const wk_type *t) {
+  const wick_tensor_info *x = &e->inputs[input];
+  bool fits = (uint32_t)t->rank == x->rank;
+  for (uint32_t k = 0; fits && k < x->rank; k++)
+    fits = t->dims[k] <= x->dims[k] && t->dims[k] >= least_of(e, input, k);
+  return fits;
+}
+
 /* Files that name an input of another shape do not fit. */
 static bool entry_fits(const wk_run_job *job, const wick_entry_info *e) {
   for (uint32_t i = 0; i < e->input_count; i++) {
     const wk_run_file *f = file_for(job, e->inputs[i].name);
-    wk_type t =
-        wk_type_make((wk_dtype)e->inputs[i].dtype, (int)e->inputs[i].rank, e->inputs[i].dims);
-    if (f && !wk_shape_equal(&f->t.type, &t)) return false;
+    if (f && !has_shape(e, i, &f->t.type)) return false;
   }
   return true;
 }

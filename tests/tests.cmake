@@ -75,6 +75,10 @@ foreach(source ${unit_tests})
   endif()
   add_test(NAME unit/${name} COMMAND ${strict} $<TARGET_FILE:${name}>)
 endforeach()
+target_sources(test_random_extents PRIVATE
+               ${CMAKE_SOURCE_DIR}/tests/unit/random_onnx.c
+               ${CMAKE_SOURCE_DIR}/tests/unit/random_onnx_math.c
+               ${CMAKE_SOURCE_DIR}/tests/unit/random_onnx_move.c)
 foreach(name test_expr_c test_inst_c)
   target_compile_definitions(${name} PRIVATE WICK_CLANG="${CLANG19}")
 endforeach()
@@ -125,6 +129,8 @@ foreach(name ${plainc_tests})
 endforeach()
 target_compile_definitions(test_causes
                            PRIVATE WICK_TEST_EXAMPLES="${CMAKE_SOURCE_DIR}/examples/accel")
+target_compile_definitions(test_open_models
+                           PRIVATE WICK_TEST_OPEN="${CMAKE_SOURCE_DIR}/tests/open")
 target_compile_definitions(test_requant
                            PRIVATE WICK_TEST_NETS="${CMAKE_SOURCE_DIR}/tests/nets/int8")
 # Files of the host and of the project, and libraries, are what the test says.

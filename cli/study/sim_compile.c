@@ -18,6 +18,7 @@ static wk_status import(const wk_sim_opts *o, const char *path, wk_notes *notes,
                                  "--shape only once") : NULL;
   if (!s) s = wk_model_import(path, &sets[0], false, notes, NULL, out);
   for (size_t i = 0; i < n; i++) wk_binding_set_free(&sets[i]);
+  if (!s) s = wk_status_place(wk_module_no_open(*out, "wick sim"), path);
   if (!s && o->quantize) s = wk_quantize_module(out, path, o->quantize);
   return s;
 }

@@ -148,6 +148,7 @@ static wk_status read_model(wk_sweep *s, const char *path, wk_sweep_model *m) {
   m->path = absolute(s, path);
   m->name = wk_model_name(s->arena, path);
   wk_status status = wk_model_import(path, &s->binding, false, &notes, &m->hash, &module);
+  if (!status) status = wk_module_no_open(module, "wick sweep");
   for (size_t i = 0; !status && i < module->files.n; i++)
     m->hash = hash_file(&module->files.data[i], m->hash);
   wk_module_free(module);

@@ -81,6 +81,7 @@ static wk_status import_bound(wk_quantize_job *j, wk_binding_set *b) {
   const wk_import_options o = wk_binding_import_options(b, j->opts->verbose);
   wk_status s = wk_model_import_fed(j->path, &o, data, fixed, given, &report, &j->m);
   if (!s) wk_model_notes(&j->notes, j->path, &o, &report, j->m);
+  if (!s) s = wk_status_place(wk_module_no_open(j->m, "quantisation"), j->path);
   wk_import_report_free(&report);
   return s;
 }

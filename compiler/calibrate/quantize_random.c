@@ -20,6 +20,7 @@ wk_status wk_quantize_module(wk_module **m, const char *path, int64_t seed) {
   const wk_quantize_opts opts = {.random = 1, .seed = seed, .method = WK_RANGE_MINMAX};
   wk_quantize_job j = {.opts = &opts, .arena = wk_arena_new(), .path = path, .m = *m};
   wk_module *made = NULL;
+  WK_TRY(wk_status_place(wk_module_no_open(*m, "quantisation"), path));
   j.options = (wk_quantize_options){.activation = WK_U8, .method = WK_RANGE_MINMAX};
   wk_status s = wk_calibration_read(path, NULL, &opts.calibration, &j.data);
   if (!s) s = quantise(&j, &made);

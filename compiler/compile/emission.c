@@ -62,6 +62,7 @@ static wk_status write_dot(const wk_compile_options *o, const wk_compiled *bound
 static wk_status write_onnx(const wk_compile_options *o, const wk_compiled *bound,
                             const char *path) {
   (void)o;
+  WK_TRY(wk_module_no_open(bound->module, "--emit onnx"));
   return wk_export_onnx(bound->module, path);
 }
 

@@ -99,6 +99,7 @@ wk_module *wk_module_clone(const wk_module *m) {
   for (size_t i = 0; i < m->graphs.n; i++) copy_of(&c, m->graphs.data[i]); /* the main one first */
   copy_pending(&c);
   wk_module_copy_labels(copy, m);
+  wk_module_copy_open(copy, m);
   wk_module_copy_quantised(copy, m);
   wk_vec_free(&c.pairs);
   wk_map_free(c.index);

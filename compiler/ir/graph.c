@@ -35,6 +35,7 @@ void wk_module_free(wk_module *m) {
   for (size_t i = 0; i < m->graphs.n; i++) free_graph(m->graphs.data[i]);
   wk_vec_free(&m->graphs);
   wk_vec_free(&m->labels);
+  wk_vec_free(&m->open_axes);
   wk_vec_free(&m->quantised);
   wk_map_free(m->names);
   for (size_t i = 0; i < m->blobs.n; i++) free(m->blobs.data[i]);

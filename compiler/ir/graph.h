@@ -98,6 +98,19 @@ typedef struct {
   int64_t zero;
 } wk_value_scale;
 
+/* An axis of a plain input or output of main whose size a run decides: the type has the most that
+ * it may be. What lies beyond the size along the axis is not defined. The size is a scalar (i64[]),
+ * an input or output of main itself, which callers of the model do not see: these come last among
+ * the plain ones. */
+typedef struct {
+  const char *tensor;   /* its public name */
+  const char *size;     /* the scalar's public name */
+  const char *symbol;   /* what the size is called: "seq" */
+  bool is_output, size_is_output;
+  int axis;
+  int64_t least;        /* of an input: the smallest size */
+} wk_open_axis;
+
 struct wk_module {
   wk_arena *arena;
   const char *name;
@@ -107,6 +120,7 @@ struct wk_module {
   WK_VEC(wk_graph *) graphs; /* every function, main first */
   wk_map *names;             /* of graphs; value: 0 when the graph is gone */
   WK_VEC(wk_labels) labels;  /* of outputs of main, at most one of each */
+  WK_VEC(wk_open_axis) open_axes; /* inputs before outputs */
   WK_VEC(wk_value_scale) quantised; /* as they were before conversion to integers */
   WK_VEC(void *) blobs;      /* malloc'ed constant data, freed with the module */
   WK_VEC(wk_file) files;     /* maps that constants point into, unmapped with the module */
@@ -173,6 +187,14 @@ void wk_module_unlabel(wk_module *m, const char *output);
 const wk_labels *wk_module_labels(const wk_module *m, const char *output);
 /* All of `from`, whose outputs m's main has. */
 void wk_module_copy_labels(wk_module *m, const wk_module *from);
+/* A copy of what is said of an axis. */
+void wk_module_open(wk_module *m, const wk_open_axis *axis);
+void wk_module_copy_open(wk_module *m, const wk_module *from);
+/* The plain inputs (outputs) of main that callers see: all but sizes. */
+size_t wk_module_seen_inputs(const wk_module *m);
+size_t wk_module_seen_outputs(const wk_module *m);
+/* WK_UNSUPPORTED, naming one: sizes are decided by runs, for which there is no place in `where`. */
+wk_status wk_module_no_open(const wk_module *m, const char *where) WK_MUST_CHECK;
 /* Adds what quantisations and dequantisations of main say of values with one scale for all
  * elements. */
 void wk_module_note_quantised(wk_module *m);

@@ -449,6 +449,26 @@ static wk_status parse_update(parser *p) {
   return NULL;
 }
 
+static wk_status parse_end(parser *p, bool *is_output, const char **name) {
+  WK_TRY(wk_lex_accept_word(&p->lex, "output", is_output));
+  if (!*is_output) WK_TRY(wk_lex_expect_word(&p->lex, "input"));
+  return wk_lex_text(&p->lex, WK_TOK_STRING, name);
+}
+
+/* The tensor, the axis, what its size is called, the scalar that has it, the smallest one. */
+static wk_status parse_open_axis(parser *p) {
+  wk_open_axis a = {0};
+  int64_t axis;
+  WK_TRY(parse_end(p, &a.is_output, &a.tensor));
+  WK_TRY(wk_lex_int(&p->lex, &axis));
+  WK_TRY(wk_lex_text(&p->lex, WK_TOK_STRING, &a.symbol));
+  WK_TRY(parse_end(p, &a.size_is_output, &a.size));
+  WK_TRY(wk_lex_int(&p->lex, &a.least));
+  a.axis = axis < 0 || axis > WK_MAX_RANK ? WK_MAX_RANK : (int)axis;
+  wk_module_open(p->m, &a);
+  return NULL;
+}
+
 /* ---- graphs -------------------------------------------------------------------------------- */
 
 /* What is no node; *found: it was read. */
@@ -457,7 +477,7 @@ static wk_status parse_declaration(parser *p, bool *found) {
     const char *word;
     wk_status (*parse)(parser *p);
   } declarations[] = {{"output", parse_output}, {"update", parse_update},
-                      {"variable", parse_variable}};
+                      {"variable", parse_variable}, {"open", parse_open_axis}};
   for (size_t k = 0; k < sizeof declarations / sizeof *declarations; k++) {
     WK_TRY(wk_lex_accept_word(&p->lex, declarations[k].word, found));
     if (*found) return declarations[k].parse(p);

@@ -142,6 +142,16 @@ static void print_update(wk_str *b, const wk_graph *g, size_t i) {
   wk_str_add(b, "\n");
 }
 
+static void print_open_axis(wk_str *b, const wk_open_axis *a) {
+  wk_str_add(b, a->is_output ? "    open output " : "    open input ");
+  wk_str_quote(b, a->tensor);
+  wk_str_printf(b, " %d ", a->axis);
+  wk_str_quote(b, a->symbol);
+  wk_str_add(b, a->size_is_output ? " output " : " input ");
+  wk_str_quote(b, a->size);
+  wk_str_printf(b, " %lld\n", (long long)a->least);
+}
+
 static void print_graph(wk_str *b, const wk_graph *g, wk_print_flags flags) {
   print_signature(b, g);
   for (size_t i = wk_graph_plain_inputs(g); i < g->inputs.n; i++)
@@ -154,6 +164,8 @@ static void print_graph(wk_str *b, const wk_graph *g, wk_print_flags flags) {
   size_t plain = wk_graph_plain_outputs(g);
   for (size_t i = 0; i < plain; i++) print_output(b, g, i);
   for (size_t i = plain; i < g->outputs.n; i++) print_update(b, g, i);
+  for (size_t i = 0; g == g->module->main && i < g->module->open_axes.n; i++)
+    print_open_axis(b, &g->module->open_axes.data[i]);
   wk_str_add(b, "  }\n");
 }
 

@@ -333,6 +333,27 @@ static wk_status check_labels(const checker *c, const wk_labels *l) {
   return fits ? NULL : wk_error(WK_INTERNAL, "the labels of output '%s' do not fit it", l->output);
 }
 
+/* ---- open axes ----------------------------------------------------------------------------- */
+
+/* The type of a plain input or output of main; NULL: there is none of this name. */
+static const wk_type *end_type(const wk_graph *g, const char *name, bool is_output) {
+  size_t n = is_output ? wk_graph_plain_outputs(g) : wk_graph_plain_inputs(g);
+  for (size_t i = 0; i < n; i++) {
+    const wk_value *v = wk_val(g, is_output ? g->outputs.data[i] : g->inputs.data[i]);
+    if (!strcmp(is_output ? g->output_names.data[i] : v->name, name)) return &v->type;
+  }
+  return NULL;
+}
+
+static wk_status check_open_axis(const wk_graph *g, const wk_open_axis *a) {
+  const wk_type *t = end_type(g, a->tensor, a->is_output);
+  const wk_type *size = end_type(g, a->size, a->size_is_output);
+  bool fits = t && a->axis < t->rank && size && size->dtype == WK_I64 && size->rank == 0 &&
+              a->least >= 0 && a->least <= t->dims[a->axis];
+  return fits ? NULL : wk_error(WK_INTERNAL, "the size of axis %d of '%s' does not fit it",
+                                a->axis, a->tensor);
+}
+
 static wk_status verify(checker *c) {
   const wk_module *m = c->m;
   if (m->graphs.n == 0 || m->main != m->graphs.data[0])
@@ -344,6 +365,8 @@ static wk_status verify(checker *c) {
   }
   WK_TRY(check_nesting(c));
   for (size_t i = 0; i < m->labels.n; i++) WK_TRY(check_labels(c, &m->labels.data[i]));
+  for (size_t i = 0; i < m->open_axes.n; i++)
+    WK_TRY(check_open_axis(m->main, &m->open_axes.data[i]));
   for (size_t i = 0; i < m->graphs.n; i++) {
     c->g = m->graphs.data[i];
     for (size_t k = 0; k < c->g->nodes.n; k++)

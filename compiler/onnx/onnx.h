@@ -7,13 +7,20 @@
 
 #include "compiler/eval/eval.h"
 
-/* One symbolic dimension bound: `batch=1`. */
-typedef struct { const char *symbol; int64_t value; } wk_bind;
+/* One symbolic dimension bound: `batch=1`, or to what a run says within bounds: `seq=1..512`. */
+typedef struct {
+  const char *symbol;
+  int64_t value;
+  bool is_open;  /* a run decides: from `least` to `value` */
+  int64_t least;
+} wk_bind;
 /* One input's whole shape: `--shape x=1x3x48x192` (must be compatible with the declared one). */
 typedef struct {
   const char *input;
   int rank;
   int64_t dims[WK_MAX_RANK];
+  bool is_open; /* some size: as in wk_bind */
+  int64_t least[WK_MAX_RANK];
   const char *option; /* as typed: what does not fit is wrong usage; NULL: the shape of a file */
   const char *file;   /* whose shape it is, for messages; may be NULL */
 } wk_bind_shape;

@@ -337,7 +337,7 @@ wk_status wk_partition(wk_module *m, wk_owners *owners, const wk_part_refusals *
   const wk_targets *t = wk_owners_targets(owners);
   wk_arena *a = wk_arena_new();
   wk_parts *p = wk_arena_alloc(a, sizeof *p);
-  *p = (wk_parts){.arena = a, .targets = t};
+  *p = (wk_parts){.arena = a, .targets = t, .model = m};
   wk_cut c = {.p = p, .owners = owners, .targets = t, .refused = refused,
               .scratch = wk_arena_new()};
   wk_status s = cut_module(&c, m);

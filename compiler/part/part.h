@@ -67,6 +67,7 @@ typedef struct {
   WK_VEC(wk_part) parts;
   WK_VEC(wk_part_tensor) tensors;
   uint32_t n_in, n_out;
+  const wk_module *model; /* that was cut */
   WK_VEC(wk_part_row) rows;
   WK_VEC(wk_part_reason) reasons;
   int64_t edge_bytes; /* of the plan's memory */

@@ -2,6 +2,7 @@
 #include "compiler/pipeline/emit.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "compiler/memory/memory.h"
 #include "compiler/package/package.h"
@@ -38,47 +39,132 @@ static const wk_package_labels *labels_of(const wk_labels *l, wk_arena *a) {
   return out;
 }
 
-static wk_package_tensor *tensors(const wk_part_tensor *t, size_t n, bool is_edge, wk_arena *a) {
-  wk_package_tensor *out = wk_arena_alloc(a, n * sizeof *out);
-  for (size_t i = 0; i < n; i++)
-    out[i] = (wk_package_tensor){.name = t[i].name, .dtype = (uint32_t)t[i].type.dtype,
-                                 .rank = t[i].type.rank, .dims = t[i].type.dims,
-                                 .place = is_edge ? WICK_PLACE_EDGE : WICK_PLACE_CALLER,
-                                 .offset = is_edge ? t[i].offset : 0,
-                                 .labels = labels_of(t[i].labels, a)};
-  return out;
+static wk_package_tensor tensor_of(const wk_part_tensor *t, bool is_edge, wk_arena *a) {
+  return (wk_package_tensor){.name = t->name, .dtype = (uint32_t)t->type.dtype,
+                             .rank = t->type.rank, .dims = t->type.dims,
+                             .place = is_edge ? WICK_PLACE_EDGE : WICK_PLACE_CALLER,
+                             .offset = is_edge ? t->offset : 0,
+                             .labels = labels_of(t->labels, a)};
 }
 
-static wk_package_row *rows(const wk_parts *p, const uint32_t *part, wk_arena *a) {
-  wk_package_row *out = wk_arena_alloc(a, p->rows.n * sizeof *out);
-  for (size_t i = 0; i < p->rows.n; i++) {
-    const wk_part_row *r = &p->rows.data[i];
-    out[i] = (wk_package_row){.kind = r->kind, .part = r->kind == WICK_ROW_RUN ? part[r->part] : 0,
-                              .tensors = r->tensors.data, .n_tensors = r->tensors.n,
-                              .waits = r->waits.data, .n_waits = r->waits.n,
-                              .body_count = r->body_count, .else_count = r->else_count,
-                              .trip = r->trip, .bytes = (uint64_t)r->bytes,
-                              .source_offset = r->source_offset, .source_step = r->source_step,
-                              .destination_offset = r->destination_offset,
-                              .destination_step = r->destination_step};
+static wk_package_row row_of(const wk_part_row *r, const uint32_t *part, const uint32_t *number,
+                             wk_arena *a) {
+  uint32_t *refs = wk_arena_alloc(a, r->tensors.n * sizeof *refs);
+  for (size_t i = 0; i < r->tensors.n; i++)
+    refs[i] = r->tensors.data[i] == WK_NONE ? WICK_NONE : number[r->tensors.data[i]];
+  return (wk_package_row){.kind = r->kind, .part = r->kind == WICK_ROW_RUN ? part[r->part] : 0,
+                          .tensors = refs, .n_tensors = r->tensors.n,
+                          .waits = r->waits.data, .n_waits = r->waits.n,
+                          .body_count = r->body_count, .else_count = r->else_count,
+                          .trip = r->trip, .bytes = (uint64_t)r->bytes,
+                          .source_offset = r->source_offset, .source_step = r->source_step,
+                          .destination_offset = r->destination_offset,
+                          .destination_step = r->destination_step};
+}
+
+/* An entry under construction. What the plan calls inputs and outputs but callers do not see, the
+ * sizes, are edges of the package, and so are the stages of inputs whose sizes are open. */
+typedef struct {
+  const wk_parts *p;
+  wk_arena *a;
+  size_t n_in, n_out; /* that callers see */
+  wk_package_tensor *inputs, *outputs, *edges;
+  size_t n_edges;
+  uint64_t edge_bytes;
+  uint32_t *number; /* per tensor of the plan, what rows call it */
+  wk_package_extent *extents;
+  size_t n_extents;
+} building;
+
+static uint32_t add_edge(building *e, const wk_part_tensor *t) {
+  e->edges[e->n_edges] = tensor_of(t, true, e->a);
+  return (uint32_t)(e->n_in + e->n_out + e->n_edges++);
+}
+
+/* Behind those of the plan. */
+static uint32_t add_own_edge(building *e, const wk_part_tensor *t) {
+  uint32_t number = add_edge(e, t);
+  e->edges[e->n_edges - 1].offset = (int64_t)e->edge_bytes;
+  e->edges[e->n_edges - 1].labels = NULL;
+  e->edge_bytes = wk_align_up(e->edge_bytes + (uint64_t)wk_type_bytes(&t->type), WICK_ALIGN);
+  return number;
+}
+
+static bool is_open(const wk_parts *p, const char *name, bool is_output) {
+  const wk_module *m = p->model;
+  for (size_t i = 0; i < m->open_axes.n; i++)
+    if (m->open_axes.data[i].is_output == is_output && !strcmp(m->open_axes.data[i].tensor, name))
+      return true;
+  return false;
+}
+
+static void number_tensors(building *e) {
+  const wk_parts *p = e->p;
+  const wk_part_tensor *t = p->tensors.data;
+  uint32_t n_ports = p->n_in + p->n_out;
+  for (uint32_t i = n_ports; i < p->tensors.n; i++) e->number[i] = add_edge(e, &t[i]);
+  for (uint32_t i = 0; i < p->n_in; i++) {
+    bool opens = i < e->n_in && is_open(p, t[i].name, false);
+    if (i < e->n_in) e->inputs[i] = tensor_of(&t[i], false, e->a);
+    if (opens) e->inputs[i].flags = WICK_TENSOR_BOUND;
+    e->number[i] = i < e->n_in && !opens ? i : add_own_edge(e, &t[i]);
   }
-  return out;
+  for (uint32_t i = 0; i < p->n_out; i++) {
+    const wk_part_tensor *o = &t[p->n_in + i];
+    if (i < e->n_out) e->outputs[i] = tensor_of(o, false, e->a);
+    if (i < e->n_out && is_open(p, o->name, true)) e->outputs[i].flags = WICK_TENSOR_BOUND;
+    e->number[p->n_in + i] = i < e->n_out ? (uint32_t)e->n_in + i : add_own_edge(e, o);
+  }
+}
+
+static uint32_t port_named(const wk_parts *p, const char *name, bool is_output) {
+  uint32_t i = is_output ? p->n_in : 0, end = is_output ? p->n_in + p->n_out : p->n_in;
+  while (i < end && strcmp(p->tensors.data[i].name, name) != 0) i++;
+  return i;
+}
+
+static int by_place(const void *a, const void *b) {
+  const wk_package_extent *x = a, *y = b;
+  return x->tensor != y->tensor ? (x->tensor > y->tensor) - (x->tensor < y->tensor)
+                                : (x->axis > y->axis) - (x->axis < y->axis);
+}
+
+static void list_extents(building *e) {
+  const wk_module *m = e->p->model;
+  e->extents = wk_arena_alloc(e->a, m->open_axes.n * sizeof *e->extents);
+  for (size_t i = 0; i < m->open_axes.n; i++) {
+    const wk_open_axis *x = &m->open_axes.data[i];
+    uint32_t port = port_named(e->p, x->tensor, x->is_output);
+    uint32_t size = port_named(e->p, x->size, x->size_is_output);
+    e->extents[e->n_extents++] = (wk_package_extent){
+        .tensor = x->is_output ? (uint32_t)e->n_in + port - e->p->n_in : port,
+        .axis = (uint32_t)x->axis, .size = e->number[size],
+        .stage = x->is_output ? WICK_NONE : e->number[port], .name = x->symbol,
+        .least = x->least};
+  }
+  if (e->n_extents) qsort(e->extents, e->n_extents, sizeof *e->extents, by_place);
 }
 
 /* part: the package's numbers of the parts. */
-static void add_entry(wk_package *pkg, const wk_emit_entry *e, const uint32_t *part) {
-  const wk_parts *p = e->parts;
-  size_t n_io = p->n_in + p->n_out;
+static void add_entry(wk_package *pkg, const wk_emit_entry *from, const uint32_t *part) {
+  const wk_parts *p = from->parts;
   wk_arena *a = wk_arena_new();
-  wk_package_entry entry = {
-      .name = e->name,
-      .inputs = tensors(p->tensors.data, p->n_in, false, a), .n_inputs = p->n_in,
-      .outputs = tensors(p->tensors.data + p->n_in, p->n_out, false, a), .n_outputs = p->n_out,
-      .edges = tensors(p->tensors.data + n_io, p->tensors.n - n_io, true, a),
-      .n_edges = p->tensors.n - n_io,
-      .rows = rows(p, part, a), .n_rows = p->rows.n,
-      .edge_bytes = (uint64_t)p->edge_bytes};
-  wk_package_add_entry(pkg, &entry);
+  building e = {.p = p, .a = a, .n_in = wk_module_seen_inputs(p->model),
+             .n_out = wk_module_seen_outputs(p->model), .edge_bytes = (uint64_t)p->edge_bytes};
+  size_t most = p->tensors.n + p->n_in; /* inputs with a stage are there twice */
+  e.inputs = wk_arena_alloc(a, e.n_in * sizeof *e.inputs);
+  e.outputs = wk_arena_alloc(a, e.n_out * sizeof *e.outputs);
+  e.edges = wk_arena_alloc(a, most * sizeof *e.edges);
+  e.number = wk_arena_alloc(a, p->tensors.n * sizeof *e.number);
+  number_tensors(&e);
+  list_extents(&e);
+  wk_package_row *rows = wk_arena_alloc(a, p->rows.n * sizeof *rows);
+  for (size_t i = 0; i < p->rows.n; i++) rows[i] = row_of(&p->rows.data[i], part, e.number, a);
+  wk_package_add_entry(pkg, &(wk_package_entry){
+      .name = from->name, .inputs = e.inputs, .n_inputs = e.n_in, .outputs = e.outputs,
+      .n_outputs = e.n_out, .edges = e.edges, .n_edges = e.n_edges, .rows = rows,
+      .n_rows = p->rows.n, .edge_bytes = e.edge_bytes, .extents = e.extents,
+      .n_extents = e.n_extents});
   wk_arena_free(a);
 }
 
@@ -277,6 +363,8 @@ wk_status wk_emit_output(const wk_target_output *output, const wk_instance *t,
                          const wk_emit_entry *entries, size_t n, const wk_emit_options *o,
                          const char *path, wk_emit_result *result) {
   if (!output->leaves_others) WK_TRY(check_foreign(output, t, entries, n));
+  for (size_t i = 0; i < n; i++)
+    WK_TRY(wk_module_no_open(entries[i].parts->model, "what is no package"));
   WK_TRY(share_states(entries, n));
   emission e = emission_new(entries, n);
   size_t parts = 0;

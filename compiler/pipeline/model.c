@@ -22,13 +22,28 @@ static wk_status parse_count(const char *text, const char *end, const char *opti
   return NULL;
 }
 
+/* N, or LEAST..MOST: what a run says. */
+static wk_status parse_range(const char *text, const char *end, const char *option, int64_t *least,
+                             int64_t *most) {
+  const char *dots = strstr(text, "..");
+  bool is_range = dots && dots < end;
+  WK_TRY(parse_count(text, is_range ? dots : end, option, least));
+  *most = *least;
+  if (is_range) WK_TRY(parse_count(dots + 2, end, option, most));
+  if (*most >= *least) return NULL;
+  return wk_error_at(WK_USAGE, option, "'%.*s' has no size in it", (int)(end - text), text);
+}
+
 static wk_status add_binds(wk_binding_set *b, const char *text) {
   for (const char *p = text; p;) {
     const char *eq = strchr(p, '='), *end = p + strcspn(p, ",");
     if (!eq || eq > end || eq == p)
-      return wk_error(WK_USAGE, "--bind %s: must be SYMBOL=N, several joined by commas", text);
+      return wk_error(WK_USAGE, "--bind %s: must be SYMBOL=N or SYMBOL=LEAST..MOST, several joined "
+                      "by commas", text);
     wk_bind bind = {.symbol = wk_arena_strndup(b->arena, p, (size_t)(eq - p))};
-    WK_TRY(parse_count(eq + 1, end, wk_arena_printf(b->arena, "--bind %s", text), &bind.value));
+    WK_TRY(parse_range(eq + 1, end, wk_arena_printf(b->arena, "--bind %s", text), &bind.least,
+                       &bind.value));
+    bind.is_open = true;
     for (size_t i = 0; i < b->binds.n; i++)
       if (!strcmp(b->binds.data[i].symbol, bind.symbol))
         return wk_error(WK_USAGE, "--bind %s: '%s' is bound twice", text, bind.symbol);
@@ -48,7 +63,9 @@ static wk_status add_shape(wk_binding_set *b, const char *text) {
     const char *end = p + strcspn(p, "x,");
     if (s.rank == WK_MAX_RANK)
       return wk_error_at(WK_USAGE, s.option, "more than %d dimensions", WK_MAX_RANK);
-    WK_TRY(parse_count(p, end, s.option, &s.dims[s.rank++]));
+    WK_TRY(parse_range(p, end, s.option, &s.least[s.rank], &s.dims[s.rank]));
+    s.is_open = true;
+    s.rank++;
     p = *end ? end + 1 : NULL;
   }
   wk_vec_push(&b->shapes, s);
@@ -325,6 +342,21 @@ wk_status wk_tensor_random(const wk_type *t, wk_rng *rng, wk_tensor *out) {
     else wk_store_i64(out->data, t->dtype, i, wk_rng_range(rng, 0, 1));
   }
   return NULL;
+}
+
+char *wk_range_text(wk_arena *a, const wk_type *t, const int64_t *least) {
+  wk_str s = {0};
+  wk_str_printf(&s, "%s[", wk_dtype_name(t->dtype));
+  for (int k = 0; k < t->rank; k++) {
+    wk_str_add(&s, k ? "," : "");
+    if (least[k] > 0 && least[k] < t->dims[k]) wk_str_printf(&s, "%lld", (long long)least[k]);
+    if (least[k] < t->dims[k]) wk_str_add(&s, "..");
+    wk_str_printf(&s, "%lld", (long long)t->dims[k]);
+  }
+  wk_str_add(&s, "]");
+  char *out = wk_arena_strdup(a, s.s);
+  wk_str_free(&s);
+  return out;
 }
 
 char *wk_type_text(wk_arena *a, const wk_type *t) {

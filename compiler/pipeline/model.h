@@ -37,8 +37,9 @@ typedef struct {
 #define WK_BINDING_OPTIONS(type, member)                                                       \
   {.kind = WK_OPTION_GROUP, .help = "Model and shapes"},                                       \
   {"bind", 0, "SYMBOL=N,…",                                                                    \
-   "fix symbolic dimensions, all of one binding joined by commas; another --bind is another "  \
-   "binding", .kind = WK_OPTION_LIST, .offset = offsetof(type, member.bind)},                  \
+   "fix symbolic dimensions, or give a range (seq=1..512) of which each run has one size; all " \
+   "of one binding joined by commas; another --bind is another binding",                       \
+   .kind = WK_OPTION_LIST, .offset = offsetof(type, member.bind)},                             \
   {"shape", 0, "INPUT=1x3x224x224",                                                            \
    "fix the whole shape of an input; the same input again is another binding, for which the "  \
    "shapes of inputs that are given once hold as well", .kind = WK_OPTION_LIST,                \
@@ -123,6 +124,8 @@ bool wk_tensor_adopt(wk_tensor *t, wk_dtype want);
 wk_status wk_tensor_random(const wk_type *t, wk_rng *rng, wk_tensor *out) WK_MUST_CHECK;
 /* "f32[1,3,224,224]" */
 char *wk_type_text(wk_arena *a, const wk_type *t);
+/* "f32[1,1..512,768]": an axis of which a run has from `least` (0: it is not said) elements on. */
+char *wk_range_text(wk_arena *a, const wk_type *t, const int64_t *least);
 
 /* The model of a folder in the layout of the ONNX tests, with the other files of a net that lie
  * beside it: model.onnx, a text of the same, or predict_net.pb[txt]. NULL: there is none. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/pipeline/open.h"
 #include "compiler/pipeline/runner.h"
 
 #include <errno.h>
@@ -15,7 +16,14 @@ typedef struct {
   const char *name;
   wk_type type;
   const wk_labels *labels; /* of an output, or NULL */
+  int64_t least[WK_MAX_RANK]; /* elements of each axis; type has the most */
 } port;
+
+static bool is_open(const port *p) {
+  for (int k = 0; k < p->type.rank; k++)
+    if (p->least[k] < p->type.dims[k]) return true;
+  return false;
+}
 
 struct wk_runner {
   wk_arena *arena;
@@ -75,29 +83,48 @@ static wk_status check_memory(const wk_runner *r, const char *path, uint64_t lim
 
 /* ---- evaluator ------------------------------------------------------------------------------- */
 
+static port port_of(const char *name, const wk_type *t) {
+  port p = {.name = name, .type = *t};
+  memcpy(p.least, t->dims, sizeof p.least);
+  return p;
+}
+
+static void open_ports(wk_runner *r, const wk_module *m) {
+  for (size_t i = 0; i < m->open_axes.n; i++) {
+    const wk_open_axis *a = &m->open_axes.data[i];
+    port *list = a->is_output ? r->out : r->in;
+    size_t n = a->is_output ? r->n_out : r->n_in;
+    for (size_t k = 0; k < n; k++) {
+      if (strcmp(list[k].name, a->tensor) == 0) list[k].least[a->axis] = a->least;
+    }
+  }
+}
+
 static void ports_of_graph(wk_runner *r, const wk_graph *g) {
-  r->n_in = wk_graph_plain_inputs(g);
-  r->n_out = wk_graph_plain_outputs(g);
+  r->n_in = wk_module_seen_inputs(g->module);
+  r->n_out = wk_module_seen_outputs(g->module);
   r->in = wk_arena_alloc(r->arena, r->n_in * sizeof *r->in);
   r->out = wk_arena_alloc(r->arena, r->n_out * sizeof *r->out);
   for (size_t i = 0; i < r->n_in; i++) {
     const wk_value *v = wk_val(g, g->inputs.data[i]);
-    r->in[i] = (port){v->name, v->type, NULL};
+    r->in[i] = port_of(v->name, &v->type);
   }
   for (size_t i = 0; i < r->n_out; i++) {
     const char *name = g->output_names.data[i];
-    r->out[i] = (port){name, wk_val(g, g->outputs.data[i])->type,
-                       wk_module_labels(g->module, name)};
+    r->out[i] = port_of(name, &wk_val(g, g->outputs.data[i])->type);
+    r->out[i].labels = wk_module_labels(g->module, name);
   }
+  open_ports(r, g->module);
 }
 
 static wk_status variables_of_graph(wk_runner *r, const wk_graph *g) {
-  r->n_states = g->inputs.n - r->n_in;
+  size_t plain = wk_graph_plain_inputs(g);
+  r->n_states = g->inputs.n - plain;
   r->states = wk_arena_alloc(r->arena, r->n_states * sizeof *r->states);
   r->variables = wk_arena_alloc(r->arena, r->n_states * sizeof *r->variables);
   for (size_t i = 0; i < r->n_states; i++) {
-    const wk_value *v = wk_val(g, g->inputs.data[r->n_in + i]);
-    r->states[i] = (port){v->name, v->type, NULL};
+    const wk_value *v = wk_val(g, g->inputs.data[plain + i]);
+    r->states[i] = port_of(v->name, &v->type);
     WK_TRY(wk_tensor_alloc(&v->type, &r->variables[i]));
     memcpy(r->variables[i].data, v->initial, (size_t)wk_type_bytes(&v->type));
   }
@@ -117,6 +144,7 @@ wk_status wk_wick_error(wick_status s, const char *detail, const char *what) {
                {WICK_NO_STEPS, WK_UNSUPPORTED},
                {WICK_DEVICE_FAILED, WK_IO},
                {WICK_RUN_FAILED, WK_INPUT},
+               {WICK_BAD_ARGUMENT, WK_INPUT},
                {WICK_NOT_PACKAGE, WK_INPUT},
                {WICK_BAD_VERSION, WK_INPUT},
                {WICK_CORRUPT, WK_INPUT},
@@ -145,7 +173,8 @@ wk_status wk_open_session(const wick_model *m, uint32_t entry, int64_t threads, 
 }
 
 static port port_of_tensor(const wick_tensor_info *t) {
-  return (port){t->name, wk_type_make((wk_dtype)t->dtype, (int)t->rank, t->dims), NULL};
+  const wk_type type = wk_type_make((wk_dtype)t->dtype, (int)t->rank, t->dims);
+  return port_of(t->name, &type);
 }
 
 static const wk_labels *labels_of_entry(wk_arena *a, const wick_entry_info *e, uint32_t output) {
@@ -207,6 +236,10 @@ static wk_status open_session(wk_runner *r, const char *path, uint32_t entry, in
   for (size_t i = 0; i < r->n_out; i++) {
     r->out[i] = port_of_tensor(&e->outputs[i]);
     r->out[i].labels = labels_of_entry(r->arena, e, (uint32_t)i);
+  }
+  for (uint32_t i = 0; i < e->extent_count; i++) {
+    const wick_extent_info *x = &e->extents[i];
+    if (x->tensor < e->input_count) r->in[x->tensor].least[x->axis] = x->least;
   }
   WK_TRY(check_memory(r, path, limit));
   double start = wk_clock();
@@ -344,11 +377,29 @@ wk_status wk_runner_of_module(wk_module *m, const wk_runner_options *o, wk_runne
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+bool wk_runner_takes(const wk_runner *r, size_t i, const wk_type *t) {
+  const port *p = &r->in[i];
+  bool fits = p->type.rank == t->rank;
+  for (int k = 0; fits && k < t->rank; k++)
+    fits = t->dims[k] >= p->least[k] && t->dims[k] <= p->type.dims[k];
+  return fits;
+}
+
 wk_status wk_runner_check_input(const wk_runner *r, size_t i, const wk_tensor *t) {
-  const wk_type *want = &r->in[i].type, *got = &t->type;
-  if (want->dtype == got->dtype && wk_shape_equal(want, got)) return NULL;
-  char *a = wk_type_text(r->arena, want), *b = wk_type_text(r->arena, got);
-  return wk_error(WK_INPUT, "input %s is %s but %s was given", r->in[i].name, a, b);
+  if (r->in[i].type.dtype == t->type.dtype && wk_runner_takes(r, i, &t->type)) return NULL;
+  return wk_error(WK_INPUT, "input %s is %s but %s was given", r->in[i].name,
+                  wk_range_text(r->arena, &r->in[i].type, r->in[i].least),
+                  wk_type_text(r->arena, &t->type));
+}
+
+/* Sizes of this run, where they are open. */
+static wk_status set_dims(wk_runner *r, const wk_tensor *in) {
+  for (size_t i = 0; i < r->n_in; i++) {
+    if (!is_open(&r->in[i])) continue;
+    wick_status s = wick_session_set_input_dims(r->session, (uint32_t)i, in[i].type.dims);
+    WK_TRY(wk_wick_error(s, wick_session_error(r->session), NULL));
+  }
+  return NULL;
 }
 
 static wk_status run_session(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
@@ -358,17 +409,23 @@ static wk_status run_session(wk_runner *r, const wk_tensor *in, wk_tensor *out) 
     return wk_error(WK_UNSUPPORTED, "more than %d inputs or outputs", WK_RUNNER_MAX_IO);
   for (size_t i = 0; i < r->n_in; i++) inputs[i] = in[i].data;
   for (size_t i = 0; i < r->n_out; i++) outputs[i] = out[i].data;
+  WK_TRY(set_dims(r, in));
   wick_status s = wick_session_run(r->session, inputs, outputs);
-  return wk_wick_error(s, wick_session_error(r->session), NULL);
+  WK_TRY(wk_wick_error(s, wick_session_error(r->session), NULL));
+  for (size_t i = 0; i < r->n_out; i++)
+    memcpy(out[i].type.dims, wick_session_output_dims(r->session, (uint32_t)i),
+           sizeof out[i].type.dims);
+  return NULL;
 }
 
 /* What the updates are become the variables; the rest is the caller's. */
 static void take_results(wk_runner *r, const wk_tensor *results, wk_tensor *out) {
   const wk_graph *g = r->module->main;
+  size_t plain = wk_graph_plain_inputs(g);
   if (r->n_out) memcpy(out, results, r->n_out * sizeof *out);
-  for (size_t i = r->n_out; i < g->outputs.n; i++)
+  for (size_t i = wk_graph_plain_outputs(g); i < g->outputs.n; i++)
     for (size_t k = 0; k < r->n_states; k++) {
-      if (g->inputs.data[r->n_in + k] != g->updates.data[i]) continue;
+      if (g->inputs.data[plain + k] != g->updates.data[i]) continue;
       wk_tensor_free(&r->variables[k]);
       r->variables[k] = results[i];
     }
@@ -378,11 +435,14 @@ static wk_status run_graph(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
   const wk_graph *g = r->module->main;
   wk_tensor *given = wk_xcalloc(g->inputs.n, sizeof *given);
   wk_tensor *results = wk_xcalloc(g->outputs.n, sizeof *results);
+  size_t plain = wk_graph_plain_inputs(g);
   for (size_t i = 0; i < r->n_out; i++) wk_tensor_free(&out[i]);
-  if (r->n_in) memcpy(given, in, r->n_in * sizeof *given);
-  memcpy(given + r->n_in, r->variables, r->n_states * sizeof *given);
-  wk_status s = wk_eval_graph(g, given, results, NULL, NULL);
+  memcpy(given + plain, r->variables, r->n_states * sizeof *given);
+  wk_status s = wk_open_inputs(r->module, in, given);
+  if (!s) s = wk_eval_graph(g, given, results, NULL, NULL);
+  if (!s) wk_open_outputs(r->module, given, results);
   if (!s) take_results(r, results, out);
+  wk_open_free(r->module, in, given, results);
   free(given);
   free(results);
   return s;

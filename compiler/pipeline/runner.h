@@ -60,10 +60,13 @@ void *wk_runner_state_data(const wk_runner *r, size_t i);
 wk_status wk_runner_load_state(wk_runner *r, const char *path) WK_MUST_CHECK;
 wk_status wk_runner_save_state(const wk_runner *r, const char *path) WK_MUST_CHECK;
 
+/* A shape that input i may have in a run: where its size is open, from the least to the type's. */
+bool wk_runner_takes(const wk_runner *r, size_t i, const wk_type *t);
 /* WK_INPUT when the tensor has not the type of input i. */
 wk_status wk_runner_check_input(const wk_runner *r, size_t i, const wk_tensor *t) WK_MUST_CHECK;
 /* Inputs are checked as above. Outputs are malloc'ed (wk_tensor_free, also
- * after an error); out is zeroed before the first run, and later runs may use its memory again. */
+ * after an error), their types have the sizes of this run; out is zeroed before the first run, and
+ * later runs may use its memory again. */
 wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) WK_MUST_CHECK;
 
 /* A file that nothing is left of when it is closed, even when the process is killed: on a disk

@@ -72,6 +72,18 @@ static wk_status kept_already(const keeping *k, const char *end, const char *nam
   return wk_error_at(WK_USAGE, k->option, "%s %s is kept already", end, name);
 }
 
+static wk_status has_open(const keeping *k, const char *end, const char *name, bool is_output) {
+  const wk_module *m = k->g->module;
+  for (size_t i = 0; i < m->open_axes.n; i++) {
+    const wk_open_axis *a = &m->open_axes.data[i];
+    if (a->is_output != is_output || strcmp(a->tensor, name) != 0) continue;
+    return wk_error_at(WK_UNSUPPORTED, k->option,
+                       "axis %d of %s %s has a size that is only known at run time (%s): only what "
+                       "keeps its size stays from run to run", a->axis, end, name, a->symbol);
+  }
+  return NULL;
+}
+
 static wk_status keep(keeping *k, const char *past, const char *present) {
   if (has(&k->past, past)) return kept_already(k, "input", past);
   if (has(&k->present, present)) return kept_already(k, "output", present);
@@ -79,6 +91,8 @@ static wk_status keep(keeping *k, const char *past, const char *present) {
   size_t output = output_named(k->g, present);
   if (input == WK_NONE) return no_such_end(k, "input", past);
   if (output == wk_graph_plain_outputs(k->g)) return no_such_end(k, "output", present);
+  WK_TRY(has_open(k, "input", past, false));
+  WK_TRY(has_open(k, "output", present, true));
   const wk_type *x = &wk_val(k->g, input)->type;
   const wk_type *y = &wk_val(k->g, k->g->outputs.data[output])->type;
   if (!wk_type_equal(x, y)) return other_types(k, past, x, present, y);

@@ -30,7 +30,7 @@ static wk_status import(const wk_str *input, const wk_bind *bind, wk_import_repo
 }
 
 void feed_onnx(feed_run *r, const wk_str *input) {
-  static const wk_bind bind = {"N", 2}; /* the symbol of the seeds */
+  static const wk_bind bind = {.symbol = "N", .value = 2}; /* the symbol of the seeds */
   wk_import_report report;
   wk_module *m = NULL;
   wk_status s = import(input, NULL, &report, &m);

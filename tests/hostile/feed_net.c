@@ -8,7 +8,7 @@
 #include "tests/hostile/net_files.h"
 
 static void feed_import(feed_run *r, const char *path, wk_import_options o) {
-  static const wk_bind bind = {"N", 2}; /* the symbol of the seeds */
+  static const wk_bind bind = {.symbol = "N", .value = 2}; /* the symbol of the seeds */
   wk_import_report report;
   wk_module *m = NULL;
   o.is_hashed = true;

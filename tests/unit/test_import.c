@@ -59,7 +59,7 @@ static void shape_arithmetic(void **state) {
   set_int(&b, add_node(&b, b.g, "Concat", "n rest", "want"), "axis", 0);
   add_node(&b, b.g, "Reshape", "x want", "y");
   add_output(&b, b.g, "y", ELEM_F32);
-  const wk_bind bind = {"batch", 3};
+  const wk_bind bind = {.symbol = "batch", .value = 3};
   const wk_import_options o = {.binds = &bind, .n_binds = 1};
   wk_module *m = must_import(&b, &o);
   assert_int_equal(m->main->nodes.n, 1);
@@ -131,7 +131,7 @@ static void shapes_bind_symbols(void **state) {
 
 static void negative_symbol(void **state) {
   (void)state;
-  const wk_bind bind = {"batch", -1};
+  const wk_bind bind = {.symbol = "batch", .value = -1};
   const wk_import_options o = {.binds = &bind, .n_binds = 1};
   builder b = two_symbols();
   must_fail(&b, &o, WK_USAGE, "--bind batch: the size is negative");

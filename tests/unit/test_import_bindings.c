@@ -121,7 +121,7 @@ static void draw_given(given *g) {
   g->o.list_all = draw(0, 1);
   for (size_t i = 0; i < g->o.n_binds; i++) {
     int64_t k = rarely() ? draw(0, 2) : has("N") ? (int64_t)i : 1;
-    g->binds[i] = (wk_bind){symbols[k], rarely() ? draw(-1, 4) : k ? 3 : 2};
+    g->binds[i] = (wk_bind){.symbol = symbols[k], .value = rarely() ? draw(-1, 4) : k ? 3 : 2};
   }
   for (size_t i = 0; i < g->o.n_shapes; i++) draw_shape(&g->shapes[i]);
   for (size_t i = 0; i < g->o.n_values; i++) draw_value(&g->values[i]);

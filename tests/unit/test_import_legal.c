@@ -121,9 +121,11 @@ static const row sizes[] = {
     {"in x f32[2,0]; ReduceSum x -> y; out y", " y f32[1,1]"},
     {"in x f32[0,3]; in w f32[2,3]; Concat x,w -> y {axis=0}; out y", " y f32[2,3]"},
     {"in x f32[0,2,5,5]; init w f32[3,2,3,3]; Conv x,w -> y; out y", " y f32[0,3,3,3]"},
-    {"in x f32[N,3]; in z f32[N,3]; Add x,z -> y; out y", "sizes are not known: give --bind N=N; "
-     "--bind N=N;"},
-    {"in x f32[1,3,_,_]; " Y, "sizes are not known: give --shape x=1x3xNxN; --shape x=1x3xNxN;"}};
+    {"in x f32[N,3]; in z f32[N,3]; Add x,z -> y; out y",
+     "sizes are not known (ranges such as 1..512 will do): give --bind N=N; --bind N=N;"},
+    {"in x f32[1,3,_,_]; " Y,
+     "sizes are not known (ranges such as 1..512 will do): give --shape x=1x3xNxN; "
+     "--shape x=1x3xNxN;"}};
 
 static void sizes_of_zero(void **state) {
   (void)state;

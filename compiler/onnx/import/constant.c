@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/onnx/import/make.h"
+#include "compiler/onnx/import/extent.h"
 
 #define DECISIVE_BYTES ((int64_t)32 << 20)
 
@@ -95,25 +95,62 @@ static void fold_needed(wk_onnx_node *c, trace *t, size_t n_nodes) {
   }
 }
 
+static void need_value(wk_importer *im, const char *name) {
+  for (size_t k = 0; k < im->rep->need_value.n; k++)
+    if (strcmp(im->rep->need_value.data[k], name) == 0) return;
+  wk_vec_push(&im->rep->need_value, wk_arena_strdup(im->rep->arena, name));
+}
+
 static void report_inputs(wk_onnx_node *c, const trace *t, const char *what) {
   wk_importer *im = c->im;
   wk_str b = {0};
+  bool is_sized = false; /* by what a run says */
   for (size_t i = 0; i < t->inputs.n; i++) {
     const char *name = t->inputs.data[i];
-    bool is_known = false;
-    for (size_t k = 0; k < im->rep->need_value.n; k++) {
-      is_known = is_known || strcmp(im->rep->need_value.data[k], name) == 0;
-    }
-    if (!is_known) wk_vec_push(&im->rep->need_value, wk_arena_strdup(im->rep->arena, name));
+    is_sized = is_sized || wk_extents_has_size(im, name);
+    if (is_sized) continue;
+    need_value(im, name);
     wk_str_printf(&b, "%s--value %s=FILE", i ? ", " : "", name);
   }
   im->undecided++;
-  if (b.s)
+  if (b.s && !is_sized)
     wk_onnx_fail(c, WK_UNSUPPORTED, "%s must be known at compile time: give %s%s", what, b.s,
                  t->inputs.n < im->m->main->inputs.n
                      ? "" : " (no input is left then, and the result is a constant)");
   else wk_onnx_fail(c, WK_UNSUPPORTED, "%s is only known at run time", what);
   wk_str_free(&b);
+}
+
+static void free_trace(trace *t) {
+  free(t->seen);
+  free(t->is_needed);
+  wk_vec_free(&t->work);
+  wk_vec_free(&t->outside);
+  wk_vec_free(&t->handed);
+  wk_vec_free(&t->inputs);
+  wk_vec_free(&t->read);
+}
+
+void wk_onnx_note_deciding(wk_onnx_node *c, wk_value_id v) {
+  trace t = {.is_local = true};
+  wk_vec_push(&t.work, v);
+  walk_graph(&t, c->scope->edge);
+  for (size_t i = 0; i < t.inputs.n; i++)
+    if (!wk_extents_has_size(c->im, t.inputs.data[i])) need_value(c->im, t.inputs.data[i]);
+  free_trace(&t);
+}
+
+bool wk_onnx_is_computable(wk_onnx_node *c, wk_value_id v) {
+  trace t = {.is_local = true};
+  size_t n_nodes = c->g->nodes.n;
+  wk_vec_push(&t.work, v);
+  walk_graph(&t, c->scope->edge);
+  bool is_computable = t.is_local;
+  for (size_t i = 0; i < n_nodes && is_computable; i++)
+    is_computable = !t.is_needed[i] ||
+                    wk_op_get(wk_nod(c->g, (wk_node_id)i)->op)->cls != WK_CLASS_RANDOM;
+  free_trace(&t);
+  return is_computable;
 }
 
 static void resolve(wk_onnx_node *c, wk_value_id v, const char *what) {
@@ -136,13 +173,7 @@ static void resolve(wk_onnx_node *c, wk_value_id v, const char *what) {
   if (t.is_too_large)
     wk_onnx_fail(c, WK_RESOURCE, "%s is a constant that takes too much to compute", what);
   else if (!wk_is_const(c->g, v)) report_inputs(c, &t, what);
-  free(t.seen);
-  free(t.is_needed);
-  wk_vec_free(&t.work);
-  wk_vec_free(&t.outside);
-  wk_vec_free(&t.handed);
-  wk_vec_free(&t.inputs);
-  wk_vec_free(&t.read);
+  free_trace(&t);
 }
 
 const void *wk_onnx_const(wk_onnx_node *c, wk_value_id v, const char *what) {

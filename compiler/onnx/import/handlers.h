@@ -9,6 +9,9 @@
   wk_status handler(wk_onnx_node *c);
 #include "compiler/onnx/import/import_ops.def"
 #undef ONNX_OP
+/* What NonMaxSuppression keeps, with room for every box: rows of -1 behind those that are
+ * filled. */
+wk_value_id wk_onnx_kept_boxes(wk_onnx_node *c);
 /* Dropout of a step of training, by the step's key. */
 wk_status wk_onnx_dropout_step(wk_onnx_node *c);
 wk_status wk_onnx_own(wk_onnx_node *c); /* any operator of the exporter's domain */

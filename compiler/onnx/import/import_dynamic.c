@@ -149,18 +149,17 @@ wk_status wk_onnx_unique(wk_onnx_node *c) {
 
 /* ---- NonMaxSuppression --------------------------------------------------------------------- */
 
-/* Computed with room for every box, then cut to the rows that are filled. */
-wk_status wk_onnx_non_max_suppression(wk_onnx_node *c) {
+wk_value_id wk_onnx_kept_boxes(wk_onnx_node *c) {
   const wk_type boxes = *wk_onnx_type(c, c->in[0]), scores = *wk_onnx_type(c, c->in[1]);
   wk_onnx_valid(c, boxes.rank == 3 && scores.rank == 3, "boxes and scores must have rank 3");
   int64_t limit = wk_onnx_has(c, 2) ? wk_onnx_const_int(c, c->in[2], "the number of boxes") : 0;
-  if (!wk_onnx_ok(c)) return c->status;
+  if (!wk_onnx_ok(c)) return WK_NONE;
   if (limit > boxes.dims[1]) limit = boxes.dims[1];
   int64_t rows;
   bool ok = wk_mul_ok(scores.dims[0], scores.dims[1], &rows) &&
             wk_mul_ok(rows, limit > 0 ? limit : 0, &rows);
   if (!wk_onnx_need(c, ok && rows < (int64_t)1 << 20, "%lld boxes are too many", (long long)limit))
-    return c->status;
+    return WK_NONE;
   WK_MAKE_ATTRS(c, a, NON_MAX_SUPPRESSION, non_max_suppression);
   a->center_point = wk_onnx_int(c, "center_point_box", 0) != 0;
   a->rows = rows;
@@ -169,6 +168,14 @@ wk_status wk_onnx_non_max_suppression(wk_onnx_node *c) {
     in[i] = i > 1 && wk_onnx_has(c, i) ? wk_make_reshape(c, c->in[i], 0, NULL) : c->in[i];
   }
   wk_make_n(c, WK_OP_NON_MAX_SUPPRESSION, a, in, c->n_in, &y, 1);
+  return y;
+}
+
+/* The rows that are filled. */
+wk_status wk_onnx_non_max_suppression(wk_onnx_node *c) {
+  wk_value_id y = wk_onnx_kept_boxes(c);
+  if (!wk_onnx_ok(c)) return c->status;
+  int64_t rows = wk_onnx_type(c, y)->dims[0];
   const int64_t *kept = wk_onnx_const(c, y, "the number of boxes that NonMaxSuppression keeps");
   int64_t n = 0;
   while (kept && n < rows && kept[3 * n] >= 0) n++;

@@ -101,6 +101,8 @@ typedef struct { const char *domain; int64_t version; } wk_newer;
 /* Training: the constant of an initialiser of main, and the value that it moves to. */
 typedef struct { wk_value_id from, to; } wk_onnx_moved;
 
+typedef struct wk_extents wk_extents; /* extent.h */
+
 typedef struct wk_importer {
   const wk_import_options *opt;
   wk_import_report *rep;
@@ -129,6 +131,8 @@ typedef struct wk_importer {
   int64_t splat_left;  /* address space of constants with one repeated value */
   wk_pattern patterns[WK_PATTERNS];
   int n_patterns;
+  wk_extents *extents; /* sizes that are only known at run time */
+  const char *escaped; /* a value with such a size that a body reads; NULL: none */
 } wk_importer;
 
 #define WK_ONNX_SMALL 16
@@ -193,6 +197,11 @@ bool wk_onnx_wants(const wk_onnx_node *c, int i);
  * inputs that decide it in the report, or WK_RESOURCE when to compute it is past a budget. `what`
  * names it: "the shape". */
 const void *wk_onnx_const(wk_onnx_node *c, wk_value_id v, const char *what);
+/* v depends on constants alone: it has one value, which wk_onnx_const computes. */
+bool wk_onnx_is_computable(wk_onnx_node *c, wk_value_id v);
+/* Model inputs that decide v, a value of main, go into the report, as those whose values may be
+ * given. */
+void wk_onnx_note_deciding(wk_onnx_node *c, wk_value_id v);
 wk_ints wk_onnx_const_ints(wk_onnx_node *c, wk_value_id v, const char *what);
 wk_floats wk_onnx_const_floats(wk_onnx_node *c, wk_value_id v, const char *what);
 int64_t wk_onnx_const_int(wk_onnx_node *c, wk_value_id v, const char *what);

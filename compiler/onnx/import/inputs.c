@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "compiler/onnx/import/extent.h"
 #include "compiler/onnx/import/model.h"
 
 /* The type of an element, of what may be an optional, a sequence, or an optional sequence. */
@@ -74,7 +75,10 @@ wk_status wk_model_declared(const Onnx__ValueInfoProto *v, wk_declared *out) {
 
 /* ---- symbols ------------------------------------------------------------------------------- */
 
-typedef struct { const char *name; int64_t value; } symbol;
+typedef struct {
+  const char *name;
+  int64_t value, least; /* least < value: a run decides */
+} symbol;
 typedef WK_VEC(symbol) symbols;
 
 static symbol *find_symbol(symbols *s, const char *name) {
@@ -89,7 +93,7 @@ typedef struct {
   const char *input, *option, *file; /* option: NULL when a file gives it */
   const wk_declared *declared;
   int rank;
-  const int64_t *dims;
+  const int64_t *dims, *least; /* least: NULL, or where a run decides */
 } sizes;
 
 static wk_status refuse_given(const sizes *x, const char *fmt, ...) WK_PRINTF(2, 3);
@@ -117,9 +121,14 @@ static wk_status match_dim(const sizes *x, int axis, symbols *s) {
   if (!d->symbols[axis]) return NULL;
   symbol *known = find_symbol(s, d->symbols[axis]);
   if (!known) {
-    symbol fresh = {.name = d->symbols[axis], .value = size};
+    symbol fresh = {.name = d->symbols[axis], .value = size,
+                    .least = x->least ? x->least[axis] : size};
     wk_vec_push(s, fresh);
-  } else if (known->value != size) {
+  } else if (known->least < known->value && (size < known->least || size > known->value)) {
+    return refuse_given(x, "axis %d of input %s is '%s', from %lld to %lld; %lld is given", axis,
+                        x->input, known->name, (long long)known->least, (long long)known->value,
+                        size);
+  } else if (known->least == known->value && known->value != size) {
     return refuse_given(x, "axis %d of input %s is '%s', which is %lld already; %lld is given",
                         axis, x->input, known->name, (long long)known->value, size);
   }
@@ -256,9 +265,9 @@ static wk_status collect_symbols(wk_importer *im, symbols *s) {
   const wk_import_options *o = im->opt;
   const Onnx__GraphProto *g = im->model->graph;
   for (size_t i = 0; i < o->n_binds; i++) {
-    if (o->binds[i].value < 0)
-      return wk_error(WK_USAGE, "--bind %s: the size is negative", o->binds[i].symbol);
-    symbol given = {.name = o->binds[i].symbol, .value = o->binds[i].value};
+    const wk_bind *b = &o->binds[i];
+    if (b->value < 0) return wk_error(WK_USAGE, "--bind %s: the size is negative", b->symbol);
+    symbol given = {b->symbol, b->value, b->is_open ? b->least : b->value};
     wk_vec_push(s, given);
   }
   for (size_t i = 0; i < g->n_input; i++) {
@@ -271,12 +280,13 @@ static wk_status collect_symbols(wk_importer *im, symbols *s) {
     WK_TRY(wk_model_declared(g->input[i], &d));
     if (d.is_sequence || d.is_optional) continue; /* each element on its own */
     if (shape) {
-      sizes x = {name, shape->option, shape->file, &d, shape->rank, shape->dims};
+      sizes x = {name, shape->option, shape->file, &d, shape->rank, shape->dims,
+               shape->is_open ? shape->least : NULL};
       WK_TRY(match_shape(&x, s));
     }
     if (value) {
       const wk_type *t = &value->value.type;
-      sizes x = {name, value->option, value->file, &d, t->rank, t->dims};
+      sizes x = {name, value->option, value->file, &d, t->rank, t->dims, NULL};
       WK_TRY(match_shape(&x, s));
     }
   }
@@ -355,6 +365,20 @@ static void refuse_input(wk_importer *im, wk_scope *s, const char *name, const c
 
 static const wk_bound unknown_input = {.kind = WK_BOUND_UNKNOWN, .value = WK_NONE};
 
+/* Axes of an input whose sizes runs decide: symbols, or axes without a name. */
+static void open_axes(wk_importer *im, wk_scope *s, wk_value_id input, const wk_declared *d,
+                      const wk_bind_shape *shape, symbols *sym) {
+  const wk_value v = *wk_val(s->g, input);
+  for (int i = 0; i < v.type.rank; i++) {
+    const symbol *bound = d->symbols[i] ? find_symbol(sym, d->symbols[i]) : NULL;
+    if (bound && bound->least < bound->value)
+      wk_extents_open(im, s, input, i, bound->name, bound->least);
+    else if (!bound && shape && shape->is_open && shape->least[i] < shape->dims[i])
+      wk_extents_open(im, s, input, i, wk_arena_printf(im->arena, "%s.%d", v.name, i),
+                      shape->least[i]);
+  }
+}
+
 /* One tensor; shape: what is given for it, or NULL. */
 static wk_status add_tensor(wk_importer *im, wk_scope *s, const char *name, const wk_declared *d,
                             const wk_bind_shape *shape, symbols *sym, wk_bound *out) {
@@ -365,8 +389,9 @@ static wk_status add_tensor(wk_importer *im, wk_scope *s, const char *name, cons
   int rank = shape ? shape->rank : d->rank;
   bool known = rank >= 0;
   for (int i = 0; i < rank; i++) {
-    const symbol *bound = d->symbols[i] && !shape ? find_symbol(sym, d->symbols[i]) : NULL;
-    dims[i] = shape ? shape->dims[i] : bound ? bound->value : d->dims[i];
+    const symbol *bound = d->symbols[i] ? find_symbol(sym, d->symbols[i]) : NULL;
+    bool is_open = bound && bound->least < bound->value;
+    dims[i] = shape && !is_open ? shape->dims[i] : bound ? bound->value : d->dims[i];
     known = known && dims[i] >= 0;
   }
   if (!known) {
@@ -376,6 +401,7 @@ static wk_status add_tensor(wk_importer *im, wk_scope *s, const char *name, cons
   wk_type t = wk_type_make(d->dtype, rank, dims);
   WK_TRY(wk_status_place(wk_type_check(&t), shape && shape->option ? shape->option : name));
   *out = wk_bound_tensor(wk_graph_input(s->g, name, &t));
+  open_axes(im, s, out->value, d, shape, sym);
   return NULL;
 }
 
@@ -391,12 +417,13 @@ static wk_status add_element(wk_importer *im, wk_scope *s, const char *name, con
     return wk_error_at(WK_UNSUPPORTED, name, "another input has the name of this element");
   if (!shape) shape = shape_option(im->opt, whole);
   if (shape) {
-    sizes x = {name, shape->option, shape->file, d, shape->rank, shape->dims};
+    sizes x = {name, shape->option, shape->file, d, shape->rank, shape->dims,
+               shape->is_open ? shape->least : NULL};
     WK_TRY(match_shape(&x, sym));
   }
   if (value) {
     const wk_type *t = &value->value.type;
-    sizes x = {name, value->option, value->file, d, t->rank, t->dims};
+    sizes x = {name, value->option, value->file, d, t->rank, t->dims, NULL};
     WK_TRY(match_shape(&x, sym));
   }
   return add_tensor(im, s, name, d, shape, sym, out);
@@ -512,6 +539,7 @@ wk_status wk_model_inputs(wk_importer *im, wk_scope *s) {
     if (t && t->name) wk_map_put(initialisers, t->name, 0);
   }
   wk_status st = add_inputs(im, s, initialisers, &sym);
+  if (!st) st = wk_extents_begin(im, s);
   wk_map_free(initialisers);
   wk_vec_free(&sym);
   return st;

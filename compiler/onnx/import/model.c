@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One import from end to end. */
+#include "compiler/onnx/import/extent.h"
 #include "compiler/onnx/import/labels.h"
 #include "compiler/onnx/import/model.h"
 #include "compiler/onnx/import/source.h"
@@ -217,6 +218,7 @@ static wk_status build(wk_importer *im, wk_scope *s) {
   WK_TRY(wk_import_nodes(im, s, g->node, g->n_node));
   WK_TRY(add_outputs(im, s, g));
   wk_training_finish(im, s->g);
+  WK_TRY(wk_extents_finish(im, s));
   if (im->opt->survey) wk_survey_outputs(im, s->g);
   else WK_TRY(wk_model_refusal(im->rep, im->opt->list_all));
   if (s->g->outputs.n == 0 && !im->opt->survey)
@@ -288,10 +290,12 @@ static wk_status import_source(wk_module *m, const wk_onnx_source *src, const wk
                     .entered = wk_map_new(),
                     .drawn = wk_map_new(),
                     .surveyed = wk_map_new(),
-                    .key = WK_NONE};
+                    .key = WK_NONE,
+                    .extents = wk_extents_new()};
   if (im.opt->purpose != WK_FOR_INFERENCE) im.weights = wk_map_new();
   wk_status s = import(&im);
   wk_importer_close_patterns(&im);
+  wk_extents_free(im.extents);
   wk_vec_free(&im.newer);
   wk_vec_free(&im.loose);
   wk_vec_free(&im.moved);

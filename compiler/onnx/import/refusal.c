@@ -156,7 +156,9 @@ wk_status wk_import_unbound(const wk_import_report *rep) {
   for (size_t i = 0; i < rep->need_bind.n; i++)
     if (strncmp(rep->need_bind.data[i], bind, sizeof bind - 1) != 0)
       wk_str_printf(&b, " %s", rep->need_bind.data[i]);
-  wk_status s = wk_error(WK_USAGE, "sizes are not known: give%s", b.s);
+  bool are_lengths = strstr(b.s, "--bind ") == NULL && strstr(b.s, "--shape ") == NULL;
+  wk_status s = wk_error(WK_USAGE, "sizes are not known%s: give%s",
+                         are_lengths ? "" : " (ranges such as 1..512 will do)", b.s);
   wk_str_free(&b);
   return s;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/onnx/import/importer.h"
+#include "compiler/onnx/import/extent.h"
 
 wk_scope *wk_scope_new(wk_scope *inside, bool is_function, wk_graph *g, const wk_frame *frame) {
   wk_scope *s = wk_xcalloc(1, sizeof *s);
@@ -72,6 +72,7 @@ wk_value_id wk_scope_capture(wk_scope *s, const wk_graph *from, wk_value_id v) {
 /* What training keeps apart is no constant in bodies. */
 static wk_value_id carry_value(wk_importer *im, wk_scope *s, const wk_graph *from, wk_value_id v) {
   const wk_value outer = *wk_val(from, v);
+  if (wk_extent_has_open(im, from, v)) im->escaped = outer.name;
   return wk_training_keeps(im, from, v) ? capture_input(s, &outer, v)
                                         : wk_scope_capture(s, from, v);
 }

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Values of the main graph whose sizes are only known at run time. Their types have capacities: the
+ * most that a size may be. What lies beyond a size along its axis is not defined; a rule (extents.
+ * def) for each operator sees to it that nobody looks there: who folds along such an axis has it
+ * filled with what changes nothing, who moves along it has positions computed at run time. */
+#ifndef WICK_ONNX_IMPORT_EXTENT_H
+#define WICK_ONNX_IMPORT_EXTENT_H
+
+#include "compiler/onnx/import/size.h"
+
+typedef struct {
+  const wk_size *dims[WK_MAX_RANK]; /* NULL: as in the type */
+  int64_t n;                        /* of a scalar or list of whole numbers: its elements; */
+  const wk_size *const *elements;   /* NULL: not known */
+} wk_sized;
+
+/* An axis of an input that a run sizes. */
+typedef struct {
+  wk_value_id input;
+  int axis;
+  const char *symbol; /* two axes with the same one have the same size */
+  int64_t least, most;
+} wk_open_input;
+
+struct wk_extents {
+  WK_VEC(wk_unknown) unknowns;
+  wk_map *values; /* a size's text -> its value */
+  WK_VEC(const wk_sized *) of; /* by value of the main graph; NULL or past the end: nothing */
+  WK_VEC(wk_open_input) inputs;
+  wk_value_id first_new; /* values from here on are of the node at hand */
+};
+
+wk_extents *wk_extents_new(void);
+void wk_extents_free(wk_extents *e);
+/* An axis of an input of main has from `least` elements to what its type says. */
+void wk_extents_open(wk_importer *im, const wk_scope *s, wk_value_id input, int axis,
+                     const char *symbol, int64_t least);
+/* Once all inputs are there: the scalars that say such sizes become inputs behind them. */
+wk_status wk_extents_begin(wk_importer *im, wk_scope *s) WK_MUST_CHECK;
+/* Once all outputs are there: the scalars that say the sizes of these. What is known of inputs and
+ * outputs is put down in the module. */
+wk_status wk_extents_finish(wk_importer *im, const wk_scope *s) WK_MUST_CHECK;
+
+/* The input of main with this name is the scalar that says a size. */
+bool wk_extents_has_size(const wk_importer *im, const char *name);
+
+/* Some operand has a size that is only known at run time, or is made of such sizes, or the operator
+ * is one whose results may have such sizes. */
+bool wk_extent_concerns(const wk_onnx_node *c);
+/* Imports the node: by its rule, or by its handler where sizes are all known. */
+wk_status wk_extent_node(wk_onnx_node *c) WK_MUST_CHECK;
+
+/* ---- for rules ------------------------------------------------------------------------------- */
+
+/* NULL: nothing is known of the value beyond its type. */
+const wk_sized *wk_extent_find(const wk_importer *im, const wk_graph *g, wk_value_id v);
+bool wk_extent_has_open(const wk_importer *im, const wk_graph *g, wk_value_id v);
+bool wk_extent_is_open(const wk_onnx_node *c, wk_value_id v, int axis);
+const wk_size *wk_extent_dim(wk_onnx_node *c, wk_value_id v, int axis);
+void wk_extent_dims(wk_onnx_node *c, wk_value_id v, const wk_size **dims);
+/* They are known of v to be these, whatever room it has. */
+void wk_extent_declare(wk_onnx_node *c, wk_value_id v, const wk_size *const *dims);
+/* v with these sizes: v itself, or cut to the most that they can be. */
+wk_value_id wk_extent_set(wk_onnx_node *c, wk_value_id v, const wk_size *const *dims);
+/* The same of result i. */
+void wk_extent_result(wk_onnx_node *c, int i, const wk_size *const *dims);
+/* A value of its own with the elements and sizes of v. */
+wk_value_id wk_extent_copy(wk_onnx_node *c, wk_value_id v);
+
+/* Elements of a scalar or list of whole numbers, constant or not; NULL: not known. */
+const wk_size *const *wk_extent_elements(wk_onnx_node *c, wk_value_id v, int64_t *n);
+void wk_extent_set_elements(wk_onnx_node *c, wk_value_id v, const wk_size *const *elements,
+                            int64_t n);
+/* The same of operand i, which decides sizes: refused where they are not known. */
+const wk_size *const *wk_extent_list(wk_onnx_node *c, int i, const char *what, int64_t *n);
+
+/* What lies beyond a size. */
+typedef enum { WK_FILL_ZERO, WK_FILL_ONE, WK_FILL_LEAST, WK_FILL_MOST } wk_fill;
+wk_value_id wk_extent_scalar(wk_onnx_node *c, wk_dtype t, wk_fill fill);
+/* x with `fill`, a scalar of its type, beyond the size of the axis; x where that is known. */
+wk_value_id wk_extent_filled(wk_onnx_node *c, wk_value_id x, int axis, wk_value_id fill);
+/* Operand i so, along all axes whose bit is set. */
+void wk_extent_fill(wk_onnx_node *c, int i, uint32_t axes, wk_fill fill);
+/* Positions 0 … n - 1, i64[n], below a size: bool[n]. */
+wk_value_id wk_extent_below(wk_onnx_node *c, int64_t n, const wk_size *size);
+/* Clamped to [0, n - 1]. */
+wk_value_id wk_extent_clamped(wk_onnx_node *c, wk_value_id positions, int64_t n);
+/* x[start + step * i] for i below `size` (along the axis), whose other sizes stay. */
+wk_value_id wk_extent_window(wk_onnx_node *c, wk_value_id x, int axis, const wk_size *start,
+                             int64_t step, const wk_size *size);
+/* Runs the handler of the operator. */
+bool wk_extent_plain(wk_onnx_node *c);
+/* numpy broadcasting of values; refuses sizes that may differ. The rank of the result. */
+int wk_extent_broadcast(wk_onnx_node *c, const wk_value_id *v, int n, const wk_size **dims);
+/* False, with a refusal: two sizes are not the same for all that is known. */
+bool wk_extent_same(wk_onnx_node *c, const wk_size *a, const wk_size *b);
+/* x in these sizes. */
+wk_value_id wk_extent_reshape(wk_onnx_node *c, wk_value_id x, int rank,
+                              const wk_size *const *dims);
+
+#define EXTENT(domain, name, rule) wk_status wk_extent_##rule(wk_onnx_node *c);
+#include "compiler/onnx/import/extents.def"
+#undef EXTENT
+
+#endif

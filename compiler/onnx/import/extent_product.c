@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Rules of products, windows and recurrences. */
+#include <string.h>
+
+#include "compiler/onnx/import/extent.h"
+#include "compiler/onnx/import/window.h"
+
+static const wk_type *type(const wk_onnx_node *c, int i) { return wk_onnx_type(c, c->in[i]); }
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+/* What the product folds is the same of both, and zero where there is nothing. */
+static void fold_axes(wk_onnx_node *c, int a_axis, int b_axis) {
+  wk_extent_same(c, wk_extent_dim(c, c->in[0], a_axis), wk_extent_dim(c, c->in[1], b_axis));
+  bool is_open = wk_extent_is_open(c, c->in[0], a_axis);
+  int64_t a = type(c, 0)->dims[a_axis], b = type(c, 1)->dims[b_axis], room = a < b ? a : b;
+  if (!is_open || !wk_onnx_ok(c)) return;
+  for (int i = 0; i < 2 && wk_onnx_ok(c); i++) {
+    const wk_size *dims[WK_MAX_RANK];
+    int axis = i ? b_axis : a_axis;
+    wk_extent_dims(c, c->in[i], dims);
+    c->in[i] = wk_extent_set(c, wk_make_slice(c, c->in[i], axis, 0, room, 1), dims);
+    wk_extent_fill(c, i, 1u << axis, WK_FILL_ZERO);
+  }
+}
+
+/* [n] becomes [1,n] on the left, [n,1] on the right. */
+static int product_dims(wk_onnx_node *c, const wk_size **dims) {
+  const wk_size *batch[WK_MAX_RANK], *own[2][WK_MAX_RANK];
+  int rank[2] = {type(c, 0)->rank, type(c, 1)->rank}, n = 0, most = 0;
+  int64_t known;
+  for (int i = 0; i < 2; i++) {
+    wk_extent_dims(c, c->in[i], own[i]);
+    if (rank[i] - 2 > most) most = rank[i] - 2;
+  }
+  for (int a = 0; a < most; a++) {
+    batch[a] = wk_size_const(c, 1);
+    for (int i = 0; i < 2; i++) {
+      int axis = a - (most - (rank[i] - 2));
+      if (rank[i] < 2 || axis < 0) continue;
+      const wk_size *d = own[i][axis];
+      if (wk_size_is_const(d, &known) && known == 1) continue;
+      if (wk_size_is_const(batch[a], &known) && known == 1) batch[a] = d;
+      else wk_extent_same(c, batch[a], d);
+    }
+    dims[n++] = batch[a];
+  }
+  if (rank[0] > 1) dims[n++] = own[0][rank[0] - 2];
+  if (rank[1] > 1) dims[n++] = own[1][rank[1] - 1];
+  return n;
+}
+
+/* Batches that have the same size have room for the same number. */
+static void even_batches(wk_onnx_node *c) {
+  int rank[2] = {type(c, 0)->rank, type(c, 1)->rank};
+  for (int back = 3; back <= rank[0] && back <= rank[1] && wk_onnx_ok(c); back++) {
+    int axis[2] = {rank[0] - back, rank[1] - back};
+    if (!wk_extent_is_open(c, c->in[0], axis[0]) || !wk_extent_is_open(c, c->in[1], axis[1]))
+      continue;
+    int64_t a = type(c, 0)->dims[axis[0]], b = type(c, 1)->dims[axis[1]], room = a < b ? a : b;
+    for (int i = 0; i < 2 && wk_onnx_ok(c); i++) {
+      const wk_size *dims[WK_MAX_RANK];
+      wk_extent_dims(c, c->in[i], dims);
+      c->in[i] = wk_extent_set(c, wk_make_slice(c, c->in[i], axis[i], 0, room, 1), dims);
+    }
+  }
+}
+
+wk_status wk_extent_matmul(wk_onnx_node *c) {
+  const wk_size *dims[WK_MAX_RANK];
+  int a = type(c, 0)->rank, b = type(c, 1)->rank;
+  if (!wk_onnx_valid(c, a >= 1 && b >= 1, "an operand is a scalar")) return c->status;
+  fold_axes(c, a - 1, b > 1 ? b - 2 : 0);
+  if (!wk_onnx_ok(c)) return c->status;
+  even_batches(c);
+  product_dims(c, dims);
+  if (wk_extent_plain(c)) wk_extent_result(c, 0, dims);
+  return c->status;
+}
+
+wk_status wk_extent_integer_matmul(wk_onnx_node *c) {
+  int a = type(c, 0)->rank;
+  wk_onnx_need(c, a >= 1 && !wk_extent_is_open(c, c->in[0], a - 1),
+               "the size that is folded is only known at run time");
+  return wk_onnx_ok(c) ? wk_extent_matmul(c) : c->status;
+}
+
+wk_status wk_extent_gemm(wk_onnx_node *c) {
+  int a = wk_onnx_int(c, "transA", 0) != 0, b = wk_onnx_int(c, "transB", 0) != 0;
+  if (!wk_onnx_valid(c, type(c, 0)->rank == 2 && type(c, 1)->rank == 2,
+                     "the operands are no matrices")) return c->status;
+  fold_axes(c, a ? 0 : 1, b ? 1 : 0);
+  if (!wk_onnx_ok(c)) return c->status;
+  const wk_size *dims[2] = {wk_extent_dim(c, c->in[0], a ? 1 : 0),
+                            wk_extent_dim(c, c->in[1], b ? 0 : 1)};
+  int rank = wk_onnx_has(c, 2) ? type(c, 2)->rank : 0;
+  for (int i = 0; i < rank && i < 2 && wk_onnx_ok(c); i++) {
+    const wk_size *bias = wk_extent_dim(c, c->in[2], rank - 1 - i);
+    int64_t known;
+    if (!wk_size_is_const(bias, &known) || known != 1) wk_extent_same(c, dims[1 - i], bias);
+  }
+  if (wk_extent_plain(c)) wk_extent_result(c, 0, dims);
+  return c->status;
+}
+
+/* The result has another last axis. */
+wk_status wk_extent_alike_but_last(wk_onnx_node *c) {
+  const wk_size *dims[WK_MAX_RANK];
+  int rank = type(c, 0)->rank;
+  if (!wk_onnx_need(c, rank >= 1 && !wk_extent_is_open(c, c->in[0], rank - 1),
+                    "the size that is folded is only known at run time")) return c->status;
+  wk_extent_dims(c, c->in[0], dims);
+  if (!wk_extent_plain(c)) return c->status;
+  dims[rank - 1] = wk_size_const(c, wk_onnx_type(c, c->out[0].value)->dims[rank - 1]);
+  wk_extent_result(c, 0, dims);
+  return c->status;
+}
+
+/* ---- Einsum ---------------------------------------------------------------------------------- */
+
+/* The labels of one operand or of the result, without blanks; where the next one begins. */
+static const char *labels(const char *p, char out[WK_MAX_RANK + 1]) {
+  int n = 0;
+  for (; *p && *p != ',' && strncmp(p, "->", 2) != 0; p++)
+    if (*p != ' ' && n < WK_MAX_RANK) out[n++] = *p;
+  out[n] = '\0';
+  return *p == ',' ? p + 1 : *p ? p + 2 : p;
+}
+
+wk_status wk_extent_einsum(wk_onnx_node *c) {
+  const char *equation = wk_onnx_text(c, "equation", ""), *p = equation;
+  const char *arrow = strstr(equation, "->");
+  char of[WK_ONNX_SMALL][WK_MAX_RANK + 1], out[WK_MAX_RANK + 1];
+  const wk_size *size[256] = {NULL}, *dims[WK_MAX_RANK];
+  if (!wk_onnx_need(c, arrow && !strchr(equation, '.') && c->n_in <= WK_ONNX_SMALL,
+                    "sizes at run time are for equations with a result and without '…'"))
+    return c->status;
+  labels(arrow + 2, out);
+  for (int i = 0; i < c->n_in && wk_onnx_ok(c); i++) {
+    p = labels(p, of[i]);
+    if (!wk_onnx_valid(c, (int)strlen(of[i]) == type(c, i)->rank, "operand %d does not fit", i))
+      break;
+    for (int a = 0; of[i][a] && wk_onnx_ok(c); a++) {
+      const wk_size *d = wk_extent_dim(c, c->in[i], a), **known = &size[(uint8_t)of[i][a]];
+      if (*known) wk_extent_same(c, *known, d);
+      *known = d;
+      if (!strchr(out, of[i][a])) wk_extent_fill(c, i, 1u << a, WK_FILL_ZERO);
+    }
+  }
+  if (!wk_extent_plain(c)) return c->status;
+  for (int a = 0; out[a]; a++) {
+    dims[a] = size[(uint8_t)out[a]];
+    if (!wk_onnx_valid(c, dims[a] != NULL, "label %c is in no operand", out[a])) return c->status;
+  }
+  wk_extent_result(c, 0, dims);
+  return c->status;
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* The kernel of an axis, from the weights or as the node says. */
+static int64_t kernel_of(wk_onnx_node *c, int axis) {
+  wk_ints kernel = wk_onnx_ints(c, "kernel_shape");
+  bool has_weights = !strstr(c->row->name, "Pool");
+  int weights = !strcmp(c->row->name, "QLinearConv") ? 3 : 1;
+  if (has_weights) return type(c, weights)->dims[axis + 2];
+  return axis < kernel.n ? kernel.v[axis] : 1;
+}
+
+static int64_t entry(wk_ints v, int i, int64_t otherwise) { return i < v.n ? v.v[i] : otherwise; }
+
+/* Pads of an axis: how many there are before and behind. */
+static bool pads_of(wk_onnx_node *c, int axis, int n, int64_t span, int64_t stride,
+                    int64_t pads[2]) {
+  const char *mode = wk_onnx_text(c, "auto_pad", "NOTSET");
+  wk_ints v = wk_onnx_ints(c, "pads");
+  bool is_same = !strncmp(mode, "SAME", 4);
+  pads[0] = !strcmp(mode, "NOTSET") ? entry(v, axis, 0) : 0;
+  pads[1] = !strcmp(mode, "NOTSET") ? entry(v, axis + n, 0) : 0;
+  if (is_same) {
+    pads[0] = !strcmp(mode, "SAME_UPPER") ? span / 2 : span - span / 2;
+    pads[1] = span - pads[0];
+  }
+  return wk_onnx_need(c, stride == 1 || (!is_same && !wk_onnx_int(c, "ceil_mode", 0)),
+                      "auto_pad SAME and ceil_mode with a stride of %lld, where a size is only "
+                      "known at run time", (long long)stride);
+}
+
+/* Sizes of what windows over x leave; `back`: of what is spread from it. */
+static bool window_dims(wk_onnx_node *c, bool back, const wk_size **dims) {
+  int n = type(c, 0)->rank - 2;
+  wk_ints strides = wk_onnx_ints(c, "strides"), dilations = wk_onnx_ints(c, "dilations");
+  wk_ints more = wk_onnx_ints(c, "output_padding");
+  wk_onnx_need(c, !wk_extent_is_open(c, c->in[0], 1), "the number of channels is only known at "
+               "run time");
+  for (int i = 0; i < n && wk_onnx_ok(c); i++) {
+    if (!wk_extent_is_open(c, c->in[0], i + 2)) {
+      dims[i + 2] = NULL;
+      continue;
+    }
+    int64_t stride = entry(strides, i, 1), pads[2];
+    int64_t span = entry(dilations, i, 1) * (kernel_of(c, i) - 1);
+    const wk_size *x = wk_extent_dim(c, c->in[0], i + 2);
+    if (!wk_onnx_valid(c, stride > 0, "the stride is %lld", (long long)stride) ||
+        !pads_of(c, i, n, span, stride, pads)) break;
+    int64_t added = pads[0] + pads[1];
+    if (back) {
+      const wk_size *y = wk_size_mul(c, wk_size_plus(c, x, -1), wk_size_const(c, stride));
+      dims[i + 2] = wk_size_plus(c, y, entry(more, i, 0) + span + 1 - added);
+    } else {
+      const wk_size *y = wk_size_plus(c, x, added - span - 1);
+      y = wk_size_div(c, y, wk_size_const(c, stride));
+      dims[i + 2] = wk_size_max(c, wk_size_plus(c, y, 1), wk_size_const(c, 0));
+    }
+  }
+  return wk_onnx_ok(c);
+}
+
+/* Runs the handler; what is not in `dims` the result's type says. */
+static wk_status slide(wk_onnx_node *c, const wk_size **dims, const wk_size *batch) {
+  if (!wk_extent_plain(c)) return c->status;
+  const wk_type y = *wk_onnx_type(c, c->out[0].value);
+  dims[0] = batch;
+  for (int i = 1; i < y.rank; i++)
+    if (i == 1 || !dims[i]) dims[i] = wk_size_const(c, y.dims[i]);
+  wk_extent_result(c, 0, dims);
+  return c->status;
+}
+
+static uint32_t images(void) { return ~3u; }
+
+static wk_status window(wk_onnx_node *c, wk_fill fill, bool back) {
+  const wk_size *dims[WK_MAX_RANK], *batch = wk_extent_dim(c, c->in[0], 0);
+  for (int i = 1; i < c->n_in; i++)
+    wk_onnx_need(c, !wk_extent_has_open(c->im, c->g, c->in[i]),
+                 "weights have a size that is only known at run time");
+  if (!window_dims(c, back, dims)) return c->status;
+  wk_extent_fill(c, 0, images(), fill);
+  return slide(c, dims, batch);
+}
+
+wk_status wk_extent_conv(wk_onnx_node *c) { return window(c, WK_FILL_ZERO, false); }
+
+wk_status wk_extent_conv_transpose(wk_onnx_node *c) {
+  wk_onnx_need(c, wk_onnx_ints(c, "output_shape").n <= 0 &&
+               !strncmp(wk_onnx_text(c, "auto_pad", "NOTSET"), "NOTSET", 6),
+               "output_shape and auto_pad, where a size is only known at run time");
+  return wk_onnx_ok(c) ? window(c, WK_FILL_ZERO, true) : c->status;
+}
+
+/* Padding stands for 0, which is the zero point. */
+wk_status wk_extent_quantised_conv(wk_onnx_node *c) {
+  const wk_size *dims[WK_MAX_RANK], *batch = wk_extent_dim(c, c->in[0], 0);
+  if (!window_dims(c, false, dims)) return c->status;
+  wk_value_id zero = wk_onnx_has(c, 2) ? wk_make_reshape(c, c->in[2], 0, NULL) : WK_NONE;
+  if (zero == WK_NONE) zero = wk_extent_scalar(c, type(c, 0)->dtype, WK_FILL_ZERO);
+  for (int i = 2; i < type(c, 0)->rank && wk_onnx_ok(c); i++)
+    c->in[0] = wk_extent_filled(c, c->in[0], i, zero);
+  return slide(c, dims, batch);
+}
+
+wk_status wk_extent_max_pool(wk_onnx_node *c) {
+  bool is_open = false;
+  for (int i = 1; i < type(c, 0)->rank; i++)
+    is_open = is_open || wk_extent_is_open(c, c->in[0], i);
+  wk_onnx_need(c, !is_open || !wk_onnx_wants(c, 1), "positions of the largest elements, where a "
+               "size is only known at run time");
+  return wk_onnx_ok(c) ? window(c, WK_FILL_LEAST, false) : c->status;
+}
+
+static wk_value_id ones_like(wk_onnx_node *c, wk_value_id x) {
+  wk_type t = *wk_onnx_type(c, x);
+  const wk_size *dims[WK_MAX_RANK];
+  wk_extent_dims(c, x, dims);
+  t.dims[0] = t.dims[1] = 1;
+  dims[0] = dims[1] = wk_size_const(c, 1);
+  double one = 1;
+  wk_value_id v = wk_make_expand(c, wk_make_f64s(c, t.dtype, &one, 0, NULL), t.rank, t.dims);
+  return wk_extent_set(c, wk_make_1(c, WK_OP_IDENTITY, v), dims);
+}
+
+/* Where padding does not count, the mean of what is there by the mean of ones that are there. */
+wk_status wk_extent_average_pool(wk_onnx_node *c) {
+  wk_value_id x = c->in[0];
+  const wk_size *dims[WK_MAX_RANK];
+  if (window(c, WK_FILL_ZERO, false) || wk_onnx_int(c, "count_include_pad", 0)) return c->status;
+  wk_value_id y = c->out[0].value;
+  wk_extent_dims(c, y, dims);
+  c->in[0] = ones_like(c, x);
+  wk_value_id count = window(c, WK_FILL_ZERO, false) ? WK_NONE : c->out[0].value;
+  wk_value_id floor = wk_make_scalar(c, wk_onnx_type(c, x)->dtype, 1e-6);
+  count = wk_make_2(c, WK_OP_MAX, count, floor); /* beyond the sizes there is nothing */
+  wk_onnx_result(c, 0, wk_make_2(c, WK_OP_DIV, y, count));
+  wk_extent_result(c, 0, dims);
+  return c->status;
+}
+
+/* ---- recurrences ----------------------------------------------------------------------------- */
+
+enum { RNN_LENGTHS = 4 };
+
+/* Sequences end where time does. */
+static void limit_time(wk_onnx_node *c, int time, int batch) {
+  if (!wk_extent_is_open(c, c->in[0], time) || wk_onnx_has(c, RNN_LENGTHS)) return;
+  wk_value_id n = wk_make_cast(c, wk_size_value(c, wk_extent_dim(c, c->in[0], time)), WK_I32);
+  c->in[RNN_LENGTHS] = wk_make_expand(c, n, 1, &type(c, 0)->dims[batch]);
+  if (c->n_in <= RNN_LENGTHS) c->n_in = RNN_LENGTHS + 1;
+}
+
+wk_status wk_extent_rnn(wk_onnx_node *c) {
+  int batch_first = wk_onnx_int(c, "layout", 0) != 0;
+  if (!wk_onnx_valid(c, type(c, 0)->rank == 3, "the input must have rank 3") ||
+      !wk_onnx_need(c, !wk_extent_is_open(c, c->in[0], 2),
+                    "the number of features is only known at run time")) return c->status;
+  int time = batch_first ? 1 : 0, batch = batch_first ? 0 : 1;
+  const wk_size *steps = wk_extent_dim(c, c->in[0], time);
+  const wk_size *rows = wk_extent_dim(c, c->in[0], batch);
+  limit_time(c, time, batch);
+  if (!wk_extent_plain(c)) return c->status;
+  for (int i = 0; i < c->n_out; i++) {
+    if (c->out[i].value == WK_NONE) continue;
+    const wk_size *dims[WK_MAX_RANK];
+    wk_extent_dims(c, c->out[i].value, dims);
+    bool is_all = i == 0;
+    dims[batch_first ? 0 : is_all ? 2 : 1] = rows;
+    if (is_all) dims[time] = steps;
+    wk_extent_result(c, i, dims);
+  }
+  return c->status;
+}
