@@ -222,22 +222,26 @@ def real(x):
 @model(batch=(1, 4), seq=(1, 32))
 def bert(b):
     """An encoder of two layers with a padding mask, positions sliced from a buffer, and a pooler"""
-    width, heads, text = 32, 2, ["batch", "seq"]
+    encoder(b, width=32, heads=2, inner=64, layers=2, places=POSITIONS)
+
+
+def encoder(b, width, heads, inner, layers, places):
+    text = ["batch", "seq"]
     ids = b.input("input_ids", text, below(97), I64)
     mask = b.input("attention_mask", text, padding, I64)
     kinds = b.input("token_type_ids", text, below(2), I64)
     mask = b.Cast(b.Unsqueeze(b.Unsqueeze(mask, [1]), [2]), to=F32)
     mask = b.Mul(b.Sub(1.0, mask), -10000.0)
-    positions = b.slice(np.arange(POSITIONS)[None], 1, 0, b.size(ids, 1))
+    positions = b.slice(np.arange(places)[None], 1, 0, b.size(ids, 1))
     x = b.Add(b.Gather(b.random(97, width), ids), b.Gather(b.random(2, width), kinds))
-    x = b.old_norm(b.Add(x, b.Gather(b.random(POSITIONS, width), positions)), width)
-    for _ in range(2):
+    x = b.old_norm(b.Add(x, b.Gather(b.random(places, width), positions)), width)
+    for _ in range(layers):
         q, k, v = (b.split_heads(b.linear(x, width, width), heads, width // heads)
                    for _ in range(3))
         scores = b.Div(b.scores(q, k), math.sqrt(width / heads))
         y = b.MatMul(b.Softmax(b.Add(scores, mask), axis=-1), v)
         x = b.old_norm(b.Add(b.linear(b.join_heads(y, width), width, width), x), width)
-        y = b.linear(b.gelu(b.linear(x, width, 64)), 64, width)
+        y = b.linear(b.gelu(b.linear(x, width, inner)), inner, width)
         x = b.old_norm(b.Add(y, x), width)
     b.output("last_hidden_state", x, [*text, width])
     first = b.Gather(x, 0, axis=1)

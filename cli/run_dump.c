@@ -128,8 +128,7 @@ wk_status wk_run_dump(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
   if (!s && wk_runner_session(job->runner)) {
     s = dump_session(job, out, &d);
   } else if (!s) {
-    for (size_t i = 0; i < wk_runner_outputs(job->runner); i++) wk_tensor_free(&out[i]);
-    s = wk_eval_graph(wk_runner_module(job->runner)->main, job->in, out, after_node, &d);
+    s = wk_runner_evaluate(job->runner, job->in, out, after_node, &d);
   }
   if (!s) s = dump_outputs(&d, job, out);
   wk_map_free(d.named);

@@ -124,10 +124,9 @@ static wk_status profile_eval(const wk_run_opts *o, wk_run_job *job, wk_tensor *
   eval_profile p = {.arena = job->arena};
   wk_status s = NULL;
   for (int64_t k = 0; !s && k < o->repeat; k++) {
-    for (size_t i = 0; i < wk_runner_outputs(job->runner); i++) wk_tensor_free(&out[i]);
     p.next = 0;
     p.last = wk_clock();
-    s = wk_eval_graph(wk_runner_module(job->runner)->main, job->in, out, after_node, &p);
+    s = wk_runner_evaluate(job->runner, job->in, out, after_node, &p);
   }
   if (!s) print(&p.rows, (double)o->repeat);
   wk_vec_free(&p.rows);

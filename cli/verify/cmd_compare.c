@@ -78,6 +78,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_sim_choose_model(o->run.model, &line);
   on_eval.target = (wk_target_args){.target = WK_TARGET_EVAL};
   wk_status s = wk_run_load(&on_eval, path, &job);
+  if (!s) s = wk_module_no_open(wk_runner_module(job.runner), "wick compare");
   if (!s)
     s = o->package  ? wk_compare_package(o, &job)
         : o->passes ? wk_compare_passes(o, &job)

@@ -57,12 +57,23 @@ typedef struct {
 typedef struct wk_inst wk_inst;
 typedef struct { WK_VEC(wk_inst *) insts; } wk_block;
 
+/* A licence: nobody needs what the instruction writes at positions of this axis (of its iteration:
+ * the dims of operand 0, of a reduce those of its inputs) from `size` on. Whoever computes it all
+ * the same does nothing wrong. */
+typedef struct {
+  int axis;
+  wk_view size; /* i64[] of a region INPUT */
+} wk_limit;
+enum { WK_MAX_LIMITS = 3 };
+
 struct wk_inst {
   wk_op op;
   const char *name;    /* ONNX node name(s), for reports and profiles */
   void *attrs;
   uint32_t n_out, n_operands;
   wk_view *operands;   /* outputs first */
+  uint32_t n_limits;
+  wk_limit limits[WK_MAX_LIMITS]; /* of different axes */
   uint32_t n_bodies;
   wk_block *bodies;    /* IF: then, else; LOOP, NEST: one */
 };

@@ -254,6 +254,26 @@ static wk_status leave_body(parser *p) {
   return f.body + 1 < f.inst->n_bodies ? enter_body(p, f.inst, f.body + 1) : NULL;
 }
 
+/* below AXIS %BUFFER, any number of times. */
+static wk_status parse_limits(parser *p, wk_inst *i) {
+  static const wk_type scalar = {.dtype = WK_I64};
+  for (bool found;;) {
+    int64_t axis;
+    uint32_t buffer;
+    const char *name;
+    wk_token at = p->lex.tok;
+    WK_TRY(wk_lex_accept_word(&p->lex, "below", &found));
+    if (!found) return NULL;
+    WK_TRY(wk_lex_int(&p->lex, &axis));
+    WK_TRY(wk_lex_text(&p->lex, WK_TOK_VALUE, &name));
+    if (!wk_map_get(p->p->names, name, &buffer))
+      return ERROR_AT(p, &at, "there is no buffer %%%s", name);
+    if (i->n_limits == WK_MAX_LIMITS || axis < 0 || axis >= WK_MAX_RANK)
+      return ERROR_AT(p, &at, "a limit too many, or of no axis");
+    i->limits[i->n_limits++] = (wk_limit){(int)axis, wk_view_dense(buffer, &scalar, WK_ROLE_IN)};
+  }
+}
+
 static wk_status parse_inst(parser *p) {
   wk_token at = p->lex.tok;
   const char *name;
@@ -268,6 +288,7 @@ static wk_status parse_inst(parser *p) {
   wk_vec_free(&o.views);
   if (s) return s;
   WK_TRY(parse_attributes(p, i));
+  WK_TRY(parse_limits(p, i));
   if (p->lex.tok.kind == WK_TOK_STRING) {
     WK_TRY(wk_lex_text(&p->lex, WK_TOK_STRING, &name));
     i->name = wk_arena_strdup(p->p->arena, name);

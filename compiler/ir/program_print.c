@@ -107,6 +107,10 @@ void wk_inst_print(wk_str *b, const wk_program *p, const wk_inst *i) {
   wk_str_add(b, wk_op_get(i->op)->name);
   print_operands(b, p, i);
   wk_attrs_print(b, i->op, i->attrs);
+  for (uint32_t k = 0; k < i->n_limits; k++) {
+    wk_str_printf(b, " below %d ", i->limits[k].axis);
+    wk_print_name(b, '%', p->buffers.data[i->limits[k].size.buffer].name);
+  }
   if (i->name && *i->name) {
     wk_str_add(b, " ");
     wk_str_quote(b, i->name);

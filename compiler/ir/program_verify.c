@@ -195,6 +195,19 @@ static wk_status check_scratch(checker *c, const wk_inst *i) {
   return NULL;
 }
 
+static wk_status check_limits(const wk_program *p, const wk_inst *i) {
+  int rank = i->n_operands ? i->operands[0].rank : 0;
+  for (uint32_t k = 0; k < i->n_limits; k++) {
+    const wk_limit *l = &i->limits[k];
+    bool is_there = l->size.buffer < p->buffers.n;
+    const wk_buffer *b = is_there ? &p->buffers.data[l->size.buffer] : NULL;
+    if (!b || b->region != WK_REGION_INPUT || b->size < 8 || l->size.dtype != WK_I64 ||
+        l->size.rank != 0 || l->axis < 0 || l->axis >= rank)
+      return BAD_INST(i, "limit %u is no size, or of no axis", k);
+  }
+  return NULL;
+}
+
 static wk_status check_inst(checker *c, const wk_inst_pos *at) {
   const wk_inst *i = at->inst;
   if ((unsigned)i->op >= WK_OP_COUNT || wk_op_get(i->op)->kind == WK_KIND_GRAPH)
@@ -214,6 +227,7 @@ static wk_status check_inst(checker *c, const wk_inst_pos *at) {
     if (i->operands[k].buffer != WK_NONE && i->operands[k].role != WK_ROLE_IN)
       WK_TRY(check_repeats(i, k, c->outer));
   }
+  WK_TRY(check_limits(c->p, i));
   WK_TRY(check_overlaps(c->p, at));
   if (i->op == WK_OP_NEST) {
     c->outer = ((const wk_attr_nest *)i->attrs)->outer;

@@ -163,6 +163,40 @@ static void *storage_attrs(wk_arena *a, wk_op op, const void *attrs) {
   return copy;
 }
 
+/* The axis of the result that axis d of the instruction is; -1: it is folded. */
+static int axis_of_result(const wk_node *n, int d) {
+  if (n->op != WK_OP_REDUCE) return d;
+  const wk_attr_reduce *a = WK_ATTR(n, reduce);
+  int before = 0;
+  for (int64_t k = 0; k < a->axes.n; k++) {
+    if (a->axes.v[k] == d) return -1;
+    before += a->axes.v[k] < d;
+  }
+  return a->keepdims ? d : d - before;
+}
+
+/* The size below which all results are needed along the axis; WK_NONE: there is none. */
+static wk_value_id needed_below(const wk_gen_graph *gg, const wk_node *n, int axis) {
+  wk_value_id below = WK_NONE;
+  for (uint32_t k = 0; k < n->n_out; k++) {
+    if (n->out[k] == WK_NONE) continue;
+    wk_value_id own = gg->needs[n->out[k]].below[axis];
+    if (own == WK_NONE || (below != WK_NONE && own != below)) return WK_NONE;
+    below = own;
+  }
+  return below;
+}
+
+static void set_limits(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i) {
+  bool is_plain = n->op == WK_OP_MAP || n->op == WK_OP_REDUCE || n->op == WK_OP_MATMUL;
+  for (int d = 0; gg->needs && is_plain && d < i->operands[0].rank; d++) {
+    int axis = axis_of_result(n, d);
+    wk_value_id below = axis < 0 ? WK_NONE : needed_below(gg, n, axis);
+    if (below == WK_NONE || i->n_limits == WK_MAX_LIMITS) continue;
+    i->limits[i->n_limits++] = (wk_limit){d, *wk_gen_storage(c, gg, below)};
+  }
+}
+
 static void gen_compute(wk_gen *c, wk_gen_graph *gg, const wk_node *n, const void *attrs) {
   wk_inst *inst = wk_inst_new(c->p, n->op, n->name, n->n_out, n->n_out + n->n_in);
   inst->attrs = storage_attrs(c->p->arena, n->op, attrs);
@@ -182,6 +216,7 @@ static void gen_compute(wk_gen *c, wk_gen_graph *gg, const wk_node *n, const voi
     w.role = WK_ROLE_IN;
     inst->operands[n->n_out + i] = w;
   }
+  set_limits(c, gg, n, inst);
   wk_block_append(gg->block, inst);
 }
 
@@ -277,6 +312,7 @@ void wk_gen_body(wk_gen *c, const wk_graph *g, const wk_view *inputs, const wk_v
                  wk_block *block) {
   wk_gen_graph gg = {.g = g, .block = block};
   gg.st = wk_arena_alloc(c->scratch, g->values.n * sizeof *gg.st);
+  gg.needs = wk_demand(g, c->scratch);
   for (size_t i = 0; i < g->inputs.n; i++) wk_gen_redirect(&gg, g->inputs.data[i], inputs[i]);
   size_t plain = wk_graph_plain_outputs(g);
   for (size_t i = 0; i < plain; i++) {

@@ -3,6 +3,7 @@
 #ifndef WICK_LOWER_GENERATE_H
 #define WICK_LOWER_GENERATE_H
 
+#include "compiler/lower/demand.h"
 #include "compiler/lower/lower.h"
 
 typedef struct {
@@ -20,6 +21,7 @@ typedef struct {
 typedef struct {
   const wk_graph *g;
   wk_storage *st; /* per value */
+  wk_need *needs; /* per value; NULL: all of all */
   wk_block *block;
 } wk_gen_graph;
 

@@ -137,10 +137,11 @@ static void permute(wk_program *p, wk_inst *i, const int64_t *perm) {
     wk_view *v = &i->operands[k];
     if (v->buffer != WK_NONE) *v = wk_view_permuted(v, perm);
   }
+  for (int d = 0; d < i->operands[0].rank; d++) where[perm[d]] = d;
+  for (uint32_t k = 0; k < i->n_limits; k++) i->limits[k].axis = (int)where[i->limits[k].axis];
   if (i->op != WK_OP_REDUCE) return;
   wk_attr_reduce *a = i->attrs;
   int64_t axes[WK_MAX_RANK]; /* ascending: folded axes keep their order */
-  for (int d = 0; d < i->operands[0].rank; d++) where[perm[d]] = d;
   for (int64_t k = 0; k < a->axes.n; k++) axes[k] = where[a->axes.v[k]];
   a->axes = wk_ints_dup(p->arena, axes, a->axes.n);
 }

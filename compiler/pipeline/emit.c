@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/pipeline/emit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -363,8 +364,9 @@ wk_status wk_emit_output(const wk_target_output *output, const wk_instance *t,
                          const wk_emit_entry *entries, size_t n, const wk_emit_options *o,
                          const char *path, wk_emit_result *result) {
   if (!output->leaves_others) WK_TRY(check_foreign(output, t, entries, n));
-  for (size_t i = 0; i < n; i++)
-    WK_TRY(wk_module_no_open(entries[i].parts->model, "what is no package"));
+  char option[48];
+  snprintf(option, sizeof option, "--emit %s", output->name);
+  for (size_t i = 0; i < n; i++) WK_TRY(wk_module_no_open(entries[i].parts->model, option));
   WK_TRY(share_states(entries, n));
   emission e = emission_new(entries, n);
   size_t parts = 0;

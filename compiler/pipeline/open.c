@@ -53,6 +53,12 @@ static wk_status place_input(const wk_type *type, const wk_tensor *in, wk_tensor
   return NULL;
 }
 
+static const wk_open_axis *first_with(const wk_module *m, const char *size) {
+  const wk_open_axis *a = m->open_axes.data;
+  while (a->is_output || strcmp(a->size, size) != 0) a++;
+  return a;
+}
+
 static wk_status set_size(const wk_module *m, const wk_open_axis *a, const wk_tensor *in,
                           wk_tensor *given) {
   const wk_graph *g = m->main;
@@ -61,9 +67,9 @@ static wk_status set_size(const wk_module *m, const wk_open_axis *a, const wk_te
   wk_tensor *scalar = &given[size];
   if (!scalar->data) WK_TRY(wk_tensor_alloc(&wk_val(g, g->inputs.data[size])->type, scalar));
   else if (*(int64_t *)scalar->data != n)
-    return wk_error(WK_INPUT, "input %s has %lld elements along axis %d, where %s is %lld",
-                    a->tensor, (long long)n, a->axis, a->symbol,
-                    (long long)*(int64_t *)scalar->data);
+    return wk_error(WK_INPUT, "input %s has %lld elements along axis %d, where input %s has %lld "
+                    "(%s)", a->tensor, (long long)n, a->axis, first_with(m, a->size)->tensor,
+                    (long long)*(int64_t *)scalar->data, a->symbol);
   *(int64_t *)scalar->data = n;
   return NULL;
 }
@@ -79,22 +85,33 @@ wk_status wk_open_inputs(const wk_module *m, const wk_tensor *in, wk_tensor *giv
   return NULL;
 }
 
-void wk_open_outputs(const wk_module *m, const wk_tensor *given, wk_tensor *results) {
+/* The type of result i in the sizes of this run. */
+static wk_status actual_type(const wk_module *m, const wk_tensor *given, const wk_tensor *results,
+                             size_t i, wk_type *actual) {
   const wk_graph *g = m->main;
+  *actual = results[i].type;
+  for (size_t k = 0; k < m->open_axes.n; k++) {
+    const wk_open_axis *a = &m->open_axes.data[k];
+    if (!a->is_output || strcmp(a->tensor, g->output_names.data[i]) != 0) continue;
+    const wk_tensor *size = a->size_is_output ? &results[output_named(g, a->size)]
+                                              : &given[input_named(g, a->size)];
+    int64_t n = *(const int64_t *)size->data;
+    if (n < 0 || n > actual->dims[a->axis])
+      return wk_error(WK_INPUT, "output %s is larger than it may be", a->tensor);
+    actual->dims[a->axis] = n;
+  }
+  return NULL;
+}
+
+wk_status wk_open_outputs(const wk_module *m, const wk_tensor *given, wk_tensor *results) {
   for (size_t i = 0; i < wk_module_seen_outputs(m); i++) {
-    wk_type actual = results[i].type;
-    for (size_t k = 0; k < m->open_axes.n; k++) {
-      const wk_open_axis *a = &m->open_axes.data[k];
-      if (!a->is_output || strcmp(a->tensor, g->output_names.data[i]) != 0) continue;
-      const wk_tensor *size = a->size_is_output ? &results[output_named(g, a->size)]
-                                                : &given[input_named(g, a->size)];
-      int64_t n = *(const int64_t *)size->data;
-      if (n >= 0 && n < actual.dims[a->axis]) actual.dims[a->axis] = n;
-    }
+    wk_type actual;
+    WK_TRY(actual_type(m, given, results, i, &actual));
     if (wk_shape_equal(&actual, &results[i].type)) continue;
     move_rows(&results[i].type, results[i].data, &actual, results[i].data, false);
     results[i].type = actual;
   }
+  return NULL;
 }
 
 void wk_open_free(const wk_module *m, const wk_tensor *in, wk_tensor *given, wk_tensor *results) {

@@ -10,8 +10,10 @@
 /* Fills given[0 .. plain inputs): with `in` itself, or with what wk_open_free frees. WK_INPUT: two
  * sizes that are the same differ. */
 wk_status wk_open_inputs(const wk_module *m, const wk_tensor *in, wk_tensor *given) WK_MUST_CHECK;
-/* Results that callers see lose what lies beyond their sizes. */
-void wk_open_outputs(const wk_module *m, const wk_tensor *given, wk_tensor *results);
+/* Results that callers see lose what lies beyond their sizes. WK_INPUT: a size that there is no
+ * room for. */
+wk_status wk_open_outputs(const wk_module *m, const wk_tensor *given,
+                          wk_tensor *results) WK_MUST_CHECK;
 /* What the two have made and the caller does not see. */
 void wk_open_free(const wk_module *m, const wk_tensor *in, wk_tensor *given, wk_tensor *results);
 

@@ -431,7 +431,8 @@ static void take_results(wk_runner *r, const wk_tensor *results, wk_tensor *out)
     }
 }
 
-static wk_status run_graph(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
+wk_status wk_runner_evaluate(wk_runner *r, const wk_tensor *in, wk_tensor *out, wk_eval_hook hook,
+                             void *ctx) {
   const wk_graph *g = r->module->main;
   wk_tensor *given = wk_xcalloc(g->inputs.n, sizeof *given);
   wk_tensor *results = wk_xcalloc(g->outputs.n, sizeof *results);
@@ -439,9 +440,10 @@ static wk_status run_graph(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
   for (size_t i = 0; i < r->n_out; i++) wk_tensor_free(&out[i]);
   memcpy(given + plain, r->variables, r->n_states * sizeof *given);
   wk_status s = wk_open_inputs(r->module, in, given);
-  if (!s) s = wk_eval_graph(g, given, results, NULL, NULL);
-  if (!s) wk_open_outputs(r->module, given, results);
+  if (!s) s = wk_eval_graph(g, given, results, hook, ctx);
+  if (!s) s = wk_open_outputs(r->module, given, results);
   if (!s) take_results(r, results, out);
+  for (size_t i = 0; s && i < g->outputs.n; i++) wk_tensor_free(&results[i]);
   wk_open_free(r->module, in, given, results);
   free(given);
   free(results);
@@ -450,7 +452,7 @@ static wk_status run_graph(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
 
 wk_status wk_runner_run(wk_runner *r, const wk_tensor *in, wk_tensor *out) {
   for (size_t i = 0; i < r->n_in; i++) WK_TRY(wk_runner_check_input(r, i, &in[i]));
-  if (r->module) return run_graph(r, in, out);
+  if (r->module) return wk_runner_evaluate(r, in, out, NULL, NULL);
   for (size_t i = 0; i < r->n_out; i++)
     if (!out[i].data) WK_TRY(wk_tensor_alloc(&r->out[i].type, &out[i]));
   return run_session(r, in, out);

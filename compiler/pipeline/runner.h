@@ -64,6 +64,9 @@ wk_status wk_runner_save_state(const wk_runner *r, const char *path) WK_MUST_CHE
 bool wk_runner_takes(const wk_runner *r, size_t i, const wk_type *t);
 /* WK_INPUT when the tensor has not the type of input i. */
 wk_status wk_runner_check_input(const wk_runner *r, size_t i, const wk_tensor *t) WK_MUST_CHECK;
+/* The evaluator alone: as wk_runner_run, with a hook as wk_eval_graph's. */
+wk_status wk_runner_evaluate(wk_runner *r, const wk_tensor *in, wk_tensor *out, wk_eval_hook hook,
+                             void *ctx) WK_MUST_CHECK;
 /* Inputs are checked as above. Outputs are malloc'ed (wk_tensor_free, also
  * after an error), their types have the sizes of this run; out is zeroed before the first run, and
  * later runs may use its memory again. */

@@ -172,8 +172,8 @@ static wk_status emit_step(wk_codegen *c, const wk_inst *i, const char *name, ui
   c->io = LLVMGetParam(fn, 2);
   c->memory = LLVMGetParam(fn, 3);
   c->iteration = NULL;
-  /* absent operands are passed as well, and the error field */
-  c->args = LLVMBuildAlloca(e->b, LLVMArrayType2(e->ptr, room + 6), "");
+  /* absent operands are passed as well, limits, and the error field */
+  c->args = LLVMBuildAlloca(e->b, LLVMArrayType2(e->ptr, room + 6 + WK_MAX_LIMITS), "");
   wk_inst *one[] = {(wk_inst *)i};
   wk_block block = {.insts = {one, 1, 1}};
   WK_TRY(wk_codegen_block(c, &block));

@@ -58,7 +58,7 @@ refused() {
   refuses 'nothing in it' 2 "'4..3' has no size in it" "$wick" compile two.onnx --bind N=4..3
   refuses 'no end' 2 "'' is not a size" "$wick" compile two.onnx --bind N=4..
   refuses 'sizes are not known' 2 'ranges such as 1..512 will do' "$wick" compile two.onnx
-  refuses 'a bundle' 4 'which what is no package does not take' "$wick" compile two.onnx -q \
+  refuses 'a bundle' 4 'which --emit bundle does not take' "$wick" compile two.onnx -q \
     --bind N=1..4 --shape s=3 --emit bundle -o bundle
   refuses 'ONNX' 4 'which --emit onnx does not take' "$wick" compile two.onnx -q --bind N=1..4 \
     --shape s=3 --emit onnx -o out.onnx
@@ -66,6 +66,8 @@ refused() {
     --random 1 --bind N=1..4 --shape s=3 -o out.onnx
   refuses 'a state' 4 'only what keeps its size stays' "$wick" compile two.onnx -q --bind N=1..4 \
     --shape s=3 --state w=y
+  refuses 'compare' 4 'which wick compare does not take' "$wick" compare two.onnx --bind N=1..4 \
+    --shape s=3
   refuses 'an operator' 4 'are not followed through Det: axis 0 of x \(N, at most 4\)' \
     "$wick" compile det.onnx -q --bind N=1..4
 }

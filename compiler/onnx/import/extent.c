@@ -163,10 +163,56 @@ wk_value_id wk_extent_scalar(wk_onnx_node *c, wk_dtype t, wk_fill fill) {
   wk_value_id v = wk_make_constant(c, &type, &data);
   bool is_signed = wk_dtype_is_signed(t);
   if (!data) return v;
-  memset(data, is_least == is_signed ? 0 : 0xff, (size_t)wk_dtype_size(t));
+  memset(data, is_least ? 0 : 0xff, (size_t)wk_dtype_size(t));
   if (t == WK_BOOL) *(uint8_t *)data = !is_least;
   else if (is_signed) ((uint8_t *)data)[wk_dtype_size(t) - 1] = is_least ? 0x80 : 0x7f;
   return v;
+}
+
+wk_value_id wk_extent_number(wk_onnx_node *c, int64_t v) {
+  return wk_make_scalar(c, WK_I64, (double)v);
+}
+
+wk_value_id wk_extent_list_of(wk_onnx_node *c, const wk_size *const *sizes, int64_t n) {
+  const int64_t one = 1;
+  wk_value_id *v = wk_arena_alloc(c->im->arena, (size_t)(n + 1) * sizeof *v);
+  for (int64_t i = 0; i < n; i++)
+    v[i] = wk_make_reshape(c, wk_size_value(c, sizes[i]), 1, &one);
+  wk_value_id list = n ? wk_make_concat(c, v, (int)n, 0) : wk_make_i64s(c, NULL, 0);
+  if (n == 1 && !c->status) list = wk_make_1(c, WK_OP_IDENTITY, list);
+  wk_extent_set_elements(c, list, sizes, n);
+  return list;
+}
+
+/* Element 0 or, where they differ, element 1 of an axis of one element. */
+wk_value_id wk_extent_checked(wk_onnx_node *c, wk_value_id v, const wk_size *a, const wk_size *b) {
+  if (wk_size_equal(a, b) || c->status) return v;
+  const wk_size *dims[WK_MAX_RANK];
+  const wk_type t = *wk_onnx_type(c, v);
+  int64_t with_one[WK_MAX_RANK] = {1};
+  if (!wk_onnx_need(c, t.rank < WK_MAX_RANK, "rank %d has no room for a check of sizes", t.rank) ||
+      !wk_onnx_valid(c, wk_size_least(c, wk_size_sub(c, a, b)) <= 0 &&
+                     wk_size_most(c, wk_size_sub(c, a, b)) >= 0, "sizes %s and %s differ",
+                     wk_size_text(c, a), wk_size_text(c, b))) return v;
+  wk_extent_dims(c, v, dims);
+  for (int i = 0; i < t.rank; i++) with_one[i + 1] = t.dims[i];
+  wk_value_id same = wk_make_2(c, WK_OP_EQUAL, wk_size_value(c, a), wk_size_value(c, b));
+  wk_value_id at = wk_make_where(c, same, wk_extent_number(c, 0), wk_extent_number(c, 1));
+  v = wk_make_gather(c, wk_make_reshape(c, v, t.rank + 1, with_one), at, 0);
+  return wk_extent_set(c, v, dims);
+}
+
+void wk_extent_even(wk_onnx_node *c, int a, int a_axis, int b, int b_axis) {
+  int64_t rooms[] = {wk_onnx_type(c, c->in[a])->dims[a_axis],
+                     wk_onnx_type(c, c->in[b])->dims[b_axis]};
+  int64_t room = rooms[0] < rooms[1] ? rooms[0] : rooms[1];
+  for (int i = 0; i < 2 && wk_onnx_ok(c); i++) {
+    const wk_size *dims[WK_MAX_RANK];
+    wk_value_id *v = &c->in[i ? b : a];
+    if (rooms[i] == room) continue;
+    wk_extent_dims(c, *v, dims);
+    *v = wk_extent_set(c, wk_make_slice(c, *v, i ? b_axis : a_axis, 0, room, 1), dims);
+  }
 }
 
 wk_value_id wk_extent_below(wk_onnx_node *c, int64_t n, const wk_size *size) {

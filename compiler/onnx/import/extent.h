@@ -24,7 +24,7 @@ typedef struct {
 
 struct wk_extents {
   WK_VEC(wk_unknown) unknowns;
-  wk_map *values; /* a size's text -> its value */
+  wk_map *values; /* a size's terms -> its value */
   WK_VEC(const wk_sized *) of; /* by value of the main graph; NULL or past the end: nothing */
   WK_VEC(wk_open_input) inputs;
   wk_value_id first_new; /* values from here on are of the node at hand */
@@ -81,6 +81,13 @@ wk_value_id wk_extent_scalar(wk_onnx_node *c, wk_dtype t, wk_fill fill);
 wk_value_id wk_extent_filled(wk_onnx_node *c, wk_value_id x, int axis, wk_value_id fill);
 /* Operand i so, along all axes whose bit is set. */
 void wk_extent_fill(wk_onnx_node *c, int i, uint32_t axes, wk_fill fill);
+wk_value_id wk_extent_number(wk_onnx_node *c, int64_t v); /* i64[] */
+/* A list, i64[n], of sizes, as whose elements they are known. */
+wk_value_id wk_extent_list_of(wk_onnx_node *c, const wk_size *const *sizes, int64_t n);
+/* v, in a run that fails where the sizes differ. */
+wk_value_id wk_extent_checked(wk_onnx_node *c, wk_value_id v, const wk_size *a, const wk_size *b);
+/* Operands a and b have room for the same number along these axes. */
+void wk_extent_even(wk_onnx_node *c, int a, int a_axis, int b, int b_axis);
 /* Positions 0 … n - 1, i64[n], below a size: bool[n]. */
 wk_value_id wk_extent_below(wk_onnx_node *c, int64_t n, const wk_size *size);
 /* Clamped to [0, n - 1]. */

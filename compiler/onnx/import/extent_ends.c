@@ -48,7 +48,7 @@ static wk_status give_sizes(wk_importer *im, wk_scope *s) {
   wk_onnx_node c = {.im = im, .scope = s, .g = s->g, .name = "inputs"};
   for (size_t i = 0; i < im->extents->inputs.n; i++) {
     const wk_open_input *open = &im->extents->inputs.data[i];
-    const wk_unknown u = {.text = open->symbol};
+    const wk_unknown u = {.is_given = true, .text = open->symbol};
     const wk_size *dims[WK_MAX_RANK];
     wk_extent_dims(&c, open->input, dims);
     dims[open->axis] = wk_size_unknown(&c, &u);
@@ -66,23 +66,41 @@ wk_status wk_extents_begin(wk_importer *im, wk_scope *s) {
   return give_sizes(im, s);
 }
 
+/* The input that says the size of this symbol. */
+static const char *given_name(const wk_importer *im, const char *symbol) {
+  const wk_extents *e = im->extents;
+  size_t i = 0;
+  while (!e->unknowns.data[i].is_given || strcmp(e->unknowns.data[i].text, symbol) != 0) i++;
+  return wk_val(im->m->main, e->unknowns.data[i].value)->name;
+}
+
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-static const char *plain_output(const wk_graph *g, const char *name) {
+static wk_value_id output_named(const wk_graph *g, const char *name) {
   for (size_t i = 0; i < g->outputs.n; i++)
-    if (!strcmp(g->output_names.data[i], name)) return name;
+    if (!strcmp(g->output_names.data[i], name)) return g->outputs.data[i];
+  return WK_NONE;
+}
+
+/* The output, behind the first `seen`, that has this value; NULL: none has. */
+static const char *size_output(const wk_graph *g, size_t seen, wk_value_id v) {
+  for (size_t i = seen; i < g->outputs.n; i++)
+    if (g->outputs.data[i] == v) return g->output_names.data[i];
   return NULL;
 }
 
 /* The scalar that has the size: an input, or an output that is added unless it is there. */
-static void name_size(wk_onnx_node *c, const wk_size *size, wk_open_axis *a) {
-  a->symbol = wk_size_text(c, size);
-  a->size = scalar_name(c->im, a->symbol);
+static void name_size(wk_onnx_node *c, const wk_size *size, size_t seen, wk_open_axis *a) {
   wk_value_id v = wk_size_value(c, size);
   if (c->status) return;
+  a->symbol = wk_size_text(c, size);
   a->size_is_output = wk_val(c->g, v)->kind != WK_VALUE_INPUT;
-  if (!a->size_is_output) a->size = wk_val(c->g, v)->name;
-  else if (!plain_output(c->g, a->size)) wk_graph_output(c->g, a->size, v);
+  a->size = a->size_is_output ? size_output(c->g, seen, v) : wk_val(c->g, v)->name;
+  if (a->size) return;
+  a->size = scalar_name(c->im, a->symbol);
+  while (output_named(c->g, a->size) != WK_NONE)
+    a->size = wk_arena_printf(c->im->m->arena, "%s.", a->size);
+  wk_graph_output(c->g, a->size, v);
 }
 
 wk_status wk_extents_finish(wk_importer *im, const wk_scope *s) {
@@ -91,7 +109,7 @@ wk_status wk_extents_finish(wk_importer *im, const wk_scope *s) {
   for (size_t i = 0; i < im->extents->inputs.n; i++) {
     const wk_open_input *open = &im->extents->inputs.data[i];
     const wk_open_axis a = {.tensor = wk_val(g, open->input)->name, .axis = open->axis,
-                            .size = scalar_name(im, open->symbol), .symbol = open->symbol,
+                            .size = given_name(im, open->symbol), .symbol = open->symbol,
                             .least = open->least};
     wk_module_open(im->m, &a);
   }
@@ -101,7 +119,7 @@ wk_status wk_extents_finish(wk_importer *im, const wk_scope *s) {
     for (int axis = 0; axis < wk_val(g, v)->type.rank && wk_onnx_ok(&c); axis++) {
       if (!wk_extent_is_open(&c, v, axis)) continue;
       wk_open_axis a = {.tensor = g->output_names.data[i], .is_output = true, .axis = axis};
-      name_size(&c, wk_extent_dim(&c, v, axis), &a);
+      name_size(&c, wk_extent_dim(&c, v, axis), n, &a);
       if (wk_onnx_ok(&c)) wk_module_open(im->m, &a);
     }
   }

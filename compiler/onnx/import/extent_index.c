@@ -5,27 +5,57 @@
 
 #include "compiler/onnx/import/extent.h"
 
-static wk_value_id number(wk_onnx_node *c, int64_t v) {
-  return wk_make_scalar(c, WK_I64, (double)v);
+/* Some of these axes have an open size. */
+static bool has_open(const wk_onnx_node *c, wk_value_id v, int from, int to) {
+  for (int i = from; i < to; i++)
+    if (wk_extent_is_open(c, v, i)) return true;
+  return false;
 }
 
 static uint32_t all_axes(void) { return UINT32_MAX; }
 
-/* Positions along an axis of open size that are counted from its end. */
-static void count_from_start(wk_onnx_node *c, int i, const wk_size *size) {
-  const wk_size *dims[WK_MAX_RANK];
-  wk_value_id at = c->in[i];
-  if (wk_is_const(c->g, at)) {
-    wk_ints v = wk_onnx_const_ints(c, at, "the positions");
-    bool any = false;
-    for (int64_t k = 0; k < v.n; k++) any = any || v.v[k] < 0;
-    if (!any) return;
-  }
-  wk_extent_dims(c, at, dims);
+/* Positions within a size, from its start; others become `invalid`, where nothing is. */
+static wk_value_id from_start(wk_onnx_node *c, wk_value_id at, wk_value_id size, int64_t invalid) {
+  wk_value_id zero = wk_extent_number(c, 0);
   at = wk_make_cast(c, at, WK_I64);
-  wk_value_id is_back = wk_make_2(c, WK_OP_LESS, at, number(c, 0));
-  wk_value_id sum = wk_make_2(c, WK_OP_ADD, at, wk_size_value(c, size));
-  c->in[i] = wk_extent_set(c, wk_make_where(c, is_back, sum, at), dims);
+  at = wk_make_where(c, wk_make_2(c, WK_OP_LESS, at, zero), wk_make_2(c, WK_OP_ADD, at, size), at);
+  wk_value_id is_there = wk_make_2(c, WK_OP_AND, wk_make_2(c, WK_OP_GREATER_EQUAL, at, zero),
+                                   wk_make_2(c, WK_OP_LESS, at, size));
+  return wk_make_where(c, is_there, at, wk_extent_number(c, invalid));
+}
+
+/* Constant positions that are there whatever the size is. */
+static bool are_there(wk_onnx_node *c, wk_value_id at, const wk_size *size) {
+  if (!wk_is_const(c->g, at) || wk_extent_has_open(c->im, c->g, at)) return false;
+  wk_ints v = wk_onnx_const_ints(c, at, "the positions");
+  for (int64_t k = 0; k < v.n; k++)
+    if (v.v[k] < 0 || v.v[k] >= wk_size_least(c, size)) return false;
+  return true;
+}
+
+/* Operand i, positions along an axis of this size: those that are not there lead behind its room,
+ * so that the run fails. */
+static void count_from_start(wk_onnx_node *c, int i, const wk_size *size, int64_t invalid) {
+  const wk_size *dims[WK_MAX_RANK];
+  if (are_there(c, c->in[i], size)) return;
+  wk_extent_dims(c, c->in[i], dims);
+  wk_value_id at = from_start(c, c->in[i], wk_size_value(c, size), invalid);
+  c->in[i] = wk_extent_set(c, at, dims);
+}
+
+/* The same of the coordinates that are operand i's last axis, along axes of x from `first` on.
+ * more: elements that the first of these axes has been given. */
+static void count_coordinates(wk_onnx_node *c, int i, int first, int64_t more) {
+  const wk_size *dims[WK_MAX_RANK], *sizes[WK_MAX_RANK];
+  const wk_type at = *wk_onnx_type(c, c->in[i]), x = *wk_onnx_type(c, c->in[0]);
+  int64_t depth = at.dims[at.rank - 1], invalid = 0;
+  for (int k = 0; k < depth; k++) {
+    sizes[k] = wk_extent_dim(c, c->in[0], first + k);
+    if (x.dims[first + k] + more > invalid) invalid = x.dims[first + k] + more;
+  }
+  wk_extent_dims(c, c->in[i], dims);
+  wk_value_id v = from_start(c, c->in[i], wk_extent_list_of(c, sizes, depth), invalid);
+  c->in[i] = wk_extent_set(c, v, dims);
 }
 
 /* Elements of a list at known positions. */
@@ -52,7 +82,7 @@ wk_status wk_extent_gather(wk_onnx_node *c) {
   int axis = (int)wk_onnx_axis(c, wk_onnx_int(c, "axis", 0), rank);
   if (!wk_onnx_ok(c)) return c->status;
   if (wk_extent_is_open(c, c->in[0], axis))
-    count_from_start(c, 1, wk_extent_dim(c, c->in[0], axis));
+    count_from_start(c, 1, wk_extent_dim(c, c->in[0], axis), wk_onnx_type(c, c->in[0])->dims[axis]);
   wk_extent_fill(c, 1, all_axes(), WK_FILL_ZERO);
   int at = wk_onnx_type(c, c->in[1])->rank;
   for (int i = 0; i < axis; i++) dims[n++] = wk_extent_dim(c, c->in[0], i);
@@ -67,14 +97,13 @@ wk_status wk_extent_gather_elements(wk_onnx_node *c) {
   int axis = (int)wk_onnx_axis(c, wk_onnx_int(c, "axis", 0), wk_onnx_type(c, c->in[0])->rank);
   if (!wk_onnx_ok(c)) return c->status;
   if (wk_extent_is_open(c, c->in[0], axis))
-    count_from_start(c, 1, wk_extent_dim(c, c->in[0], axis));
+    count_from_start(c, 1, wk_extent_dim(c, c->in[0], axis), wk_onnx_type(c, c->in[0])->dims[axis]);
   wk_extent_fill(c, 1, all_axes(), WK_FILL_ZERO);
   wk_extent_dims(c, c->in[1], dims);
   if (wk_extent_plain(c)) wk_extent_result(c, 0, dims);
   return c->status;
 }
 
-/* Axes that coordinates go along have known sizes, or their coordinates are not negative. */
 wk_status wk_extent_gather_nd(wk_onnx_node *c) {
   const wk_size *dims[2 * WK_MAX_RANK];
   const wk_type x = *wk_onnx_type(c, c->in[0]), at = *wk_onnx_type(c, c->in[1]);
@@ -82,6 +111,8 @@ wk_status wk_extent_gather_nd(wk_onnx_node *c) {
   int n = 0;
   if (!wk_onnx_valid(c, at.rank >= 1 && batch + depth <= x.rank, "coordinates do not fit"))
     return c->status;
+  if (has_open(c, c->in[0], (int)batch, (int)(batch + depth)))
+    count_coordinates(c, 1, (int)batch, 0);
   wk_extent_fill(c, 1, all_axes(), WK_FILL_ZERO);
   for (int i = 0; i < at.rank - 1; i++) dims[n++] = wk_extent_dim(c, c->in[1], i);
   for (int i = (int)(batch + depth); i < x.rank; i++) dims[n++] = wk_extent_dim(c, c->in[0], i);
@@ -101,8 +132,8 @@ wk_status wk_extent_one_hot(wk_onnx_node *c) {
     dims[i] = i == axis ? depth[0] : wk_extent_dim(c, c->in[0], n++);
   int64_t room = wk_size_most(c, depth[0]), known;
   if (!wk_size_is_const(depth[0], &known)) {
-    count_from_start(c, 0, depth[0]);
-    c->in[1] = number(c, room);
+    count_from_start(c, 0, depth[0], room); /* which none is */
+    c->in[1] = wk_extent_number(c, room);
   }
   if (wk_extent_plain(c)) wk_extent_result(c, 0, dims);
   return c->status;
@@ -120,13 +151,6 @@ static wk_value_id with_spare(wk_onnx_node *c, wk_value_id x, int axis) {
   a->before = wk_ints_dup(c->im->m->arena, before, t.rank);
   a->after = wk_ints_dup(c->im->m->arena, after, t.rank);
   return wk_make(c, WK_OP_PAD, a, 1, x);
-}
-
-/* Some of these axes of the positions have an open size. */
-static bool has_open(const wk_onnx_node *c, wk_value_id v, int axes) {
-  for (int i = 0; i < axes; i++)
-    if (wk_extent_is_open(c, v, i)) return true;
-  return false;
 }
 
 /* v with `fill` beyond the sizes of its first axes. */
@@ -155,43 +179,57 @@ static wk_status write_plain(wk_onnx_node *c) {
   return c->status;
 }
 
+/* There are as many updates along axis i as positions; room, too. */
+static bool same_open(wk_onnx_node *c, int i) {
+  if (i >= wk_onnx_type(c, c->in[2])->rank ||
+      !wk_extent_same(c, wk_extent_dim(c, c->in[1], i), wk_extent_dim(c, c->in[2], i)))
+    return false;
+  wk_extent_even(c, 1, i, 2, i);
+  return wk_onnx_ok(c);
+}
+
 wk_status wk_extent_scatter_elements(wk_onnx_node *c) {
   const wk_type x = *wk_onnx_type(c, c->in[0]);
   int axis = (int)wk_onnx_axis(c, wk_onnx_int(c, "axis", 0), x.rank);
   if (!wk_onnx_ok(c)) return c->status;
-  bool spares = has_open(c, c->in[1], x.rank);
+  bool spares = has_open(c, c->in[1], 0, x.rank);
+  for (int i = 0; i < x.rank && wk_onnx_has(c, 2); i++)
+    if (!same_open(c, i)) return c->status;
   if (spares || wk_extent_is_open(c, c->in[0], axis))
-    count_from_start(c, 1, wk_extent_dim(c, c->in[0], axis));
+    count_from_start(c, 1, wk_extent_dim(c, c->in[0], axis), x.dims[axis] + spares);
   if (!spares) return write_plain(c);
   c->in[1] = filled(c, c->in[1], x.rank, x.dims[axis]);
   return write_spared(c, axis);
 }
 
-/* Part [from, to) of the coordinates. */
-static wk_value_id coordinates(wk_onnx_node *c, int64_t from, int64_t to) {
+/* The first coordinate of updates that are none leads to the spare, the others to 0. */
+static wk_value_id spared_coordinates(wk_onnx_node *c, int axes, int64_t depth, int64_t spare) {
   const wk_size *dims[WK_MAX_RANK];
-  int last = wk_onnx_type(c, c->in[1])->rank - 1;
-  wk_extent_dims(c, c->in[1], dims);
-  dims[last] = wk_size_const(c, to - from);
-  return wk_extent_set(c, wk_make_slice(c, c->in[1], last, from, to - from, 1), dims);
+  const wk_dtype t = wk_onnx_type(c, c->in[1])->dtype;
+  int64_t *v = wk_arena_alloc(c->im->arena, (size_t)depth * sizeof *v);
+  v[0] = spare;
+  wk_value_id at = c->in[1], nowhere = wk_make_cast(c, wk_make_i64s(c, v, depth), t);
+  wk_extent_dims(c, at, dims);
+  for (int i = 0; i < axes; i++) {
+    if (!wk_extent_is_open(c, c->in[1], i)) continue;
+    wk_value_id below = wk_extent_below(c, wk_onnx_type(c, at)->dims[i], dims[i]);
+    at = wk_make_where(c, wk_make_along(c, below, i, axes + 1), at, nowhere);
+  }
+  return wk_extent_set(c, at, dims);
 }
 
-/* The first coordinate leads to the spare. */
 wk_status wk_extent_scatter_nd(wk_onnx_node *c) {
   const wk_type at = *wk_onnx_type(c, c->in[1]), x = *wk_onnx_type(c, c->in[0]);
   int64_t depth = at.rank ? at.dims[at.rank - 1] : 0;
   if (!wk_onnx_valid(c, depth >= 1 && depth <= x.rank, "coordinates do not fit")) return c->status;
   int axes = at.rank - 1;
-  if (!has_open(c, c->in[1], axes)) return write_plain(c);
-  wk_value_id whole = c->in[1], rest = depth > 1 ? coordinates(c, 1, depth) : WK_NONE;
-  c->in[1] = coordinates(c, 0, 1);
-  count_from_start(c, 1, wk_extent_dim(c, c->in[0], 0));
-  wk_value_id parts[] = {wk_make_cast(c, filled(c, c->in[1], axes, x.dims[0]), at.dtype), rest};
-  if (rest != WK_NONE) parts[1] = filled(c, rest, axes, 0);
-  c->in[1] = rest == WK_NONE ? parts[0] : wk_make_concat(c, parts, 2, axes);
-  wk_status s = write_spared(c, 0);
-  c->in[1] = whole;
-  return s;
+  bool spares = has_open(c, c->in[1], 0, axes);
+  for (int i = 0; i < axes && wk_onnx_has(c, 2); i++)
+    if (!same_open(c, i)) return c->status;
+  if (spares || has_open(c, c->in[0], 0, (int)depth)) count_coordinates(c, 1, 0, spares);
+  if (!spares) return write_plain(c);
+  c->in[1] = spared_coordinates(c, axes, depth, x.dims[0]);
+  return write_spared(c, 0);
 }
 
 /* Boxes that are none lie at 0 and take from the first image. */

@@ -39,10 +39,21 @@ static const wk_size *chosen(const wk_size *condition, const wk_size *a, const w
   return wk_size_is_const(condition, &known) ? known ? a : b : NULL;
 }
 
+/* The type has all that the size can be. */
+static bool holds(wk_onnx_node *c, wk_dtype t, const wk_size *s) {
+  int bits = wk_dtype_bits(t);
+  int whole = t == WK_BOOL ? 0 : t == WK_F16 ? 11 : t == WK_BF16 ? 8 : t == WK_F32 ? 24
+              : t == WK_F64 ? 53 : wk_dtype_is_signed(t) ? bits - 1 : bits;
+  int64_t most = whole > 60 ? INT64_MAX : (int64_t)1 << whole;
+  bool has_sign = wk_dtype_is_float(t) || wk_dtype_is_signed(t);
+  return wk_size_most(c, s) < most && wk_size_least(c, s) > (has_sign ? -most : -1);
+}
+
 /* One element of the result; NULL: it is no size that is known. */
 static const wk_size *element(wk_onnx_node *c, const wk_size *const *x) {
-  if (is(c, "Identity") || is(c, "Cast") || is(c, "Floor") || is(c, "Ceil") || is(c, "Round"))
-    return x[0];
+  if (is(c, "Cast"))
+    return holds(c, wk_onnx_dtype(c, "to", WK_I64), x[0]) ? x[0] : NULL;
+  if (is(c, "Identity") || is(c, "Floor") || is(c, "Ceil") || is(c, "Round")) return x[0];
   if (is(c, "Neg")) return wk_size_sub(c, wk_size_const(c, 0), x[0]);
   if (is(c, "Where") && c->n_in == 3) return chosen(x[0], x[1], x[2]);
   if (c->n_in != 2) return NULL;
@@ -76,24 +87,16 @@ static const wk_size *const *compute(wk_onnx_node *c, int64_t *n) {
   return out;
 }
 
-/* Operands have room for the same number of elements where they have the same size. */
+/* Operands that have the same size of an axis of the result have room for the same number. */
 static void even_out(wk_onnx_node *c, int rank) {
-  for (int a = 0; a < rank; a++) {
-    int64_t least = INT64_MAX;
-    for (int i = 0; i < c->n_in; i++) {
-      int axis = c->in[i] == WK_NONE ? -1 : a - (rank - wk_onnx_type(c, c->in[i])->rank);
-      if (axis < 0 || !wk_extent_is_open(c, c->in[i], axis)) continue;
-      int64_t room = wk_onnx_type(c, c->in[i])->dims[axis];
-      least = room < least ? room : least;
-    }
-    for (int i = 0; i < c->n_in && wk_onnx_ok(c); i++) {
-      int axis = c->in[i] == WK_NONE ? -1 : a - (rank - wk_onnx_type(c, c->in[i])->rank);
-      if (axis < 0 || !wk_extent_is_open(c, c->in[i], axis)) continue;
-      const wk_size *dims[WK_MAX_RANK];
-      wk_extent_dims(c, c->in[i], dims);
-      c->in[i] = wk_extent_set(c, wk_make_slice(c, c->in[i], axis, 0, least, 1), dims);
-    }
-  }
+  for (int a = 0; a < rank; a++)
+    for (int round = 0; round < 2; round++) /* the first takes the least room, the others that */
+      for (int i = 0, first = -1, of = 0; i < c->n_in && wk_onnx_ok(c); i++) {
+        int axis = c->in[i] == WK_NONE ? -1 : a - (rank - wk_onnx_type(c, c->in[i])->rank);
+        if (axis < 0 || !wk_extent_is_open(c, c->in[i], axis)) continue;
+        if (first >= 0) wk_extent_even(c, first, of, i, axis);
+        else first = i, of = axis;
+      }
 }
 
 wk_status wk_extent_elementwise(wk_onnx_node *c) {
@@ -145,6 +148,12 @@ wk_status wk_extent_alike(wk_onnx_node *c) {
   return c->status;
 }
 
+wk_status wk_extent_batch_norm(wk_onnx_node *c) {
+  wk_onnx_need(c, c->opset < 14 || !wk_onnx_int(c, "training_mode", 0),
+               "the mean of a batch whose size is only known at run time");
+  return wk_onnx_ok(c) ? wk_extent_alike(c) : c->status;
+}
+
 wk_status wk_extent_image_norm(wk_onnx_node *c) {
   return needs_known(c, 1, "it folds each image") ? keep_dims(c) : c->status;
 }
@@ -155,6 +164,14 @@ wk_status wk_extent_layer_norm(wk_onnx_node *c) {
   const wk_size *dims[WK_MAX_RANK];
   if (!wk_onnx_ok(c) || !needs_known(c, axis, "it folds each row")) return c->status;
   wk_extent_dims(c, c->in[0], dims);
+  for (int i = 1; i < c->n_in; i++) { /* skips */
+    if (!wk_extent_has_open(c->im, c->g, c->in[i])) continue;
+    int off = rank - wk_onnx_type(c, c->in[i])->rank;
+    for (int a = 0; a + off < rank && off >= 0 && wk_onnx_ok(c); a++)
+      if (wk_extent_same(c, dims[a + off], wk_extent_dim(c, c->in[i], a)))
+        wk_extent_even(c, 0, a + off, i, a);
+  }
+  if (!wk_onnx_ok(c)) return c->status;
   if (!wk_extent_plain(c)) return c->status;
   for (int i = 0; i < c->n_out; i++) {
     if (c->out[i].value == WK_NONE) continue;
@@ -269,8 +286,11 @@ static wk_value_id mean(wk_onnx_node *c, uint32_t axes, bool keeps) {
   }
   wk_extent_fill(c, 0, axes, WK_FILL_ZERO);
   wk_ints over = wk_ints_dup(c->im->m->arena, list, n);
-  wk_value_id sum = wk_make_reduce(c, WK_OP_REDUCE_SUM, c->in[0], over, keeps);
-  return wk_make_2(c, WK_OP_DIV, sum, wk_make_cast(c, wk_size_value(c, count), t));
+  wk_dtype wide = wk_compute_dtype(t);
+  wk_value_id x = wk_make_cast(c, c->in[0], wide);
+  wk_value_id sum = wk_make_reduce(c, WK_OP_REDUCE_SUM, x, over, keeps);
+  wk_value_id by = wk_make_cast(c, wk_size_value(c, count), wide);
+  return wk_make_cast(c, wk_make_2(c, WK_OP_DIV, sum, by), t);
 }
 
 static uint32_t open_axes(const wk_onnx_node *c, wk_value_id v) {

@@ -9,10 +9,6 @@ static const wk_size *zero_at_least(wk_onnx_node *c, const wk_size *s) {
   return wk_size_max(c, s, wk_size_const(c, 0));
 }
 
-static wk_value_id number(wk_onnx_node *c, int64_t v) {
-  return wk_make_scalar(c, WK_I64, (double)v);
-}
-
 /* ---- Concat ---------------------------------------------------------------------------------- */
 
 static bool join_elements(wk_onnx_node *c) {
@@ -45,7 +41,7 @@ static wk_value_id close_gaps(wk_onnx_node *c, wk_value_id y, int axis, const wk
     if (!wk_extent_is_open(c, c->in[i], axis)) continue;
     wk_value_id gap = wk_size_value(c, wk_size_sub(c, wk_size_const(c, room), size));
     wk_value_id behind = wk_make_2(c, WK_OP_GREATER_EQUAL, p, wk_size_value(c, end));
-    at = wk_make_2(c, WK_OP_ADD, at, wk_make_where(c, behind, gap, number(c, 0)));
+    at = wk_make_2(c, WK_OP_ADD, at, wk_make_where(c, behind, gap, wk_extent_number(c, 0)));
   }
   if (at == p) return y;
   int64_t room = wk_onnx_type(c, y)->dims[axis];
@@ -162,35 +158,41 @@ wk_status wk_extent_slice(wk_onnx_node *c) {
   return wk_onnx_return(c, x == c->in[0] ? wk_extent_copy(c, x) : x);
 }
 
+/* The sizes of pieces, as they are given or all the same but the last one, which is less. */
+static const wk_size *const *piece_sizes(wk_onnx_node *c, const wk_size *whole, int64_t *n) {
+  int at = c->opset >= 13 || c->opset == 1 ? 1 : c->n_in;
+  wk_ints listed = c->opset < 13 ? wk_onnx_ints(c, "split") : (wk_ints){.n = -1};
+  const wk_size **sizes = wk_arena_alloc(c->im->arena, (size_t)c->n_out * sizeof *sizes);
+  const wk_size *count = wk_size_const(c, c->n_out), *left = whole;
+  *n = c->n_out;
+  if (at < c->n_in && wk_onnx_has(c, at)) return wk_extent_list(c, at, "split", n);
+  if (listed.n >= 0 && !wk_onnx_valid(c, listed.n == c->n_out, "%d outputs for %lld pieces",
+                                      c->n_out, (long long)listed.n)) return NULL;
+  const wk_size *each = wk_size_div(c, wk_size_plus(c, whole, c->n_out - 1), count);
+  for (int i = 0; i < c->n_out; i++) {
+    sizes[i] = listed.n >= 0 ? wk_size_const(c, listed.v[i])
+                             : wk_size_min(c, each, zero_at_least(c, left));
+    left = wk_size_sub(c, left, sizes[i]);
+  }
+  return sizes;
+}
+
 wk_status wk_extent_split(wk_onnx_node *c) {
-  const wk_size *dims[WK_MAX_RANK], *at = wk_size_const(c, 0);
-  int rank = wk_onnx_type(c, c->in[0])->rank;
-  int axis = (int)wk_onnx_axis(c, wk_onnx_int(c, "axis", 0), rank);
+  const wk_size *dims[WK_MAX_RANK], *at = wk_size_const(c, 0), *sum = at;
+  int64_t n;
+  int axis = (int)wk_onnx_axis(c, wk_onnx_int(c, "axis", 0), wk_onnx_type(c, c->in[0])->rank);
   if (!wk_onnx_ok(c)) return c->status;
   wk_extent_dims(c, c->in[0], dims);
-  int64_t n = -1;
-  const wk_size *const *sizes = NULL;
-  if (c->opset >= 13 && wk_onnx_has(c, 1)) sizes = wk_extent_list(c, 1, "split", &n);
-  if (!wk_extent_is_open(c, c->in[0], axis) && (!sizes || is_constant_list(sizes, n))) {
-    const wk_size *whole = dims[axis];
-    if (!wk_extent_plain(c)) return c->status;
-    for (int i = 0; i < c->n_out; i++) {
-      if (c->out[i].value == WK_NONE) continue;
-      dims[axis] = wk_size_const(c, wk_onnx_type(c, c->out[i].value)->dims[axis]);
-      wk_extent_result(c, i, dims);
-    }
-    dims[axis] = whole;
-    return c->status;
-  }
-  const wk_size *each = wk_size_div(c, wk_size_plus(c, dims[axis], c->n_out - 1),
-                                    wk_size_const(c, c->n_out));
-  if (!wk_onnx_ok(c) || (sizes && !wk_onnx_valid(c, n >= c->n_out, "%d outputs for %lld pieces",
-                                                 c->n_out, (long long)n))) return c->status;
-  for (int i = 0; i < c->n_out; i++) {
-    const wk_size *left = zero_at_least(c, wk_size_sub(c, dims[axis], at));
-    const wk_size *size = sizes ? sizes[i] : wk_size_min(c, each, left);
-    wk_onnx_result(c, i, wk_extent_window(c, c->in[0], axis, at, 1, size));
-    at = wk_size_add(c, at, size);
+  const wk_size *const *sizes = piece_sizes(c, dims[axis], &n);
+  if (!sizes || !wk_onnx_valid(c, n >= c->n_out, "%d outputs for %lld pieces", c->n_out,
+                               (long long)n)) return c->status;
+  bool is_given = wk_onnx_ints(c, "split").n >= 0 || wk_onnx_has(c, 1);
+  for (int64_t i = 0; i < n; i++) sum = wk_size_add(c, sum, sizes[i]);
+  wk_value_id x = is_given ? wk_extent_checked(c, c->in[0], sum, dims[axis]) : c->in[0];
+  for (int i = 0; i < c->n_out && wk_onnx_ok(c); i++) {
+    wk_value_id piece = wk_extent_window(c, x, axis, at, 1, sizes[i]);
+    wk_onnx_result(c, i, piece == c->in[0] ? wk_extent_copy(c, piece) : piece);
+    at = wk_size_add(c, at, sizes[i]);
   }
   return c->status;
 }
@@ -201,7 +203,7 @@ wk_status wk_extent_split(wk_onnx_node *c) {
 static wk_value_id outside(wk_onnx_node *c, wk_value_id p, const wk_size *size, bool mirrors) {
   wk_value_id last = wk_size_value(c, wk_size_plus(c, size, -1));
   if (!mirrors)
-    return wk_make_2(c, WK_OP_MAX, wk_make_2(c, WK_OP_MIN, p, last), number(c, 0));
+    return wk_make_2(c, WK_OP_MAX, wk_make_2(c, WK_OP_MIN, p, last), wk_extent_number(c, 0));
   p = wk_make_1(c, WK_OP_ABS, p);
   wk_value_id beyond = wk_make_1(c, WK_OP_ABS, wk_make_2(c, WK_OP_SUB, last, p));
   return wk_make_2(c, WK_OP_SUB, last, beyond);
@@ -223,7 +225,7 @@ static wk_value_id pad_axis(wk_onnx_node *c, wk_value_id x, int axis, const wk_s
   wk_value_id y = wk_make_gather(c, x, wk_extent_clamped(c, at, room), axis);
   if (is_constant) {
     wk_value_id inside = wk_make_2(c, WK_OP_AND,
-                                   wk_make_2(c, WK_OP_GREATER_EQUAL, p, number(c, 0)),
+                                   wk_make_2(c, WK_OP_GREATER_EQUAL, p, wk_extent_number(c, 0)),
                                    wk_make_2(c, WK_OP_LESS, p, wk_size_value(c, size)));
     y = wk_make_where(c, wk_make_along(c, inside, axis, rank), y, fill);
   }
@@ -260,48 +262,67 @@ wk_status wk_extent_pad(wk_onnx_node *c) {
 
 /* ---- Resize ---------------------------------------------------------------------------------- */
 
-/* By known factors: beyond the size the last element is repeated, as it is beyond an edge. */
+/* What a Resize says, by axis of x. */
+typedef struct {
+  const wk_size *const *sizes; /* NULL: factors */
+  wk_floats factors;
+  bool is_plain; /* what lies beyond an edge is the element there, whatever the size is */
+} resizing;
+
+static bool read_resizing(wk_onnx_node *c, resizing *r) {
+  int rank = wk_onnx_type(c, c->in[0])->rank, at = c->opset >= 11 ? 2 : 1;
+  int64_t n = rank;
+  bool has_region = c->opset >= 11 && wk_onnx_has(c, 1) &&
+                    wk_type_count(wk_onnx_type(c, c->in[1])) > 0;
+  bool is_upsample = !strcmp(c->row->name, "Upsample");
+  *r = (resizing){.is_plain = !has_region && !wk_onnx_int(c, "exclude_outside", 0) &&
+                              !wk_onnx_attr(c, "axes") &&
+                              strncmp(wk_onnx_text(c, "coordinate_transformation_mode", ""),
+                                      "align_corners", 13) != 0 &&
+                              wk_onnx_text_is(c, "keep_aspect_ratio_policy", "stretch", "stretch")};
+  if (is_upsample && c->opset < 9) r->factors = wk_onnx_floats(c, "scales");
+  else if (wk_onnx_has(c, 3)) r->sizes = wk_extent_list(c, 3, "the sizes", &n);
+  else if (wk_onnx_has(c, at)) r->factors = wk_onnx_const_floats(c, c->in[at], "the scales");
+  return wk_onnx_ok(c) && wk_onnx_need(c, r->is_plain && (r->sizes ? n : r->factors.n) == rank,
+                                       "axes, a region, align_corners or exclude_outside, where a "
+                                       "size is only known at run time");
+}
+
+/* The size of axis i of the result; where it grows, x goes on behind its end as its last element,
+ * which is what lies beyond an edge. */
+static const wk_size *resized(wk_onnx_node *c, const resizing *r, int i) {
+  const wk_size *dims[WK_MAX_RANK];
+  int64_t known;
+  wk_extent_dims(c, c->in[0], dims);
+  bool is_open = wk_extent_is_open(c, c->in[0], i);
+  double factor = r->sizes ? 0 : r->factors.v[i];
+  if (r->sizes && wk_size_equal(r->sizes[i], dims[i])) return dims[i];
+  if (!is_open && (!r->sizes || wk_size_is_const(r->sizes[i], &known)))
+    return r->sizes ? r->sizes[i] : NULL;
+  if (is_open && factor == 1) return dims[i];
+  if (!wk_onnx_need(c, is_open && !r->sizes && factor > 0 && factor == (double)(int64_t)factor,
+                    "a size that is only known at run time is resized by a whole factor alone"))
+    return NULL;
+  wk_value_id at = wk_make_iota(c, wk_onnx_type(c, c->in[0])->dims[i]);
+  at = outside(c, at, dims[i], false);
+  c->in[0] = wk_extent_set(c, wk_make_gather(c, c->in[0], at, i), dims);
+  return wk_size_mul(c, dims[i], wk_size_const(c, (int64_t)factor));
+}
+
 wk_status wk_extent_resize(wk_onnx_node *c) {
   const wk_size *dims[WK_MAX_RANK];
+  int64_t room[WK_MAX_RANK];
   int rank = wk_onnx_type(c, c->in[0])->rank;
-  bool has_sizes = wk_onnx_has(c, 3), is_corner = !strncmp(
-      wk_onnx_text(c, "coordinate_transformation_mode", "half_pixel"), "align_corners", 13);
-  wk_extent_dims(c, c->in[0], dims);
-  int64_t n = 0, known;
-  const wk_size *const *sizes = has_sizes ? wk_extent_list(c, 3, "the sizes", &n) : NULL;
-  int scales_at = c->opset >= 11 ? 2 : 1;
-  wk_floats scales = {0};
-  if (!has_sizes && wk_onnx_has(c, scales_at))
-    scales = wk_onnx_const_floats(c, c->in[scales_at], "the scales");
-  if (!wk_onnx_ok(c)) return c->status;
-  for (int i = 0; i < rank && wk_onnx_ok(c); i++) {
-    bool is_open = wk_extent_is_open(c, c->in[0], i);
-    bool same = has_sizes && i < n && wk_size_equal(sizes[i], dims[i]);
-    double factor = i < scales.n ? scales.v[i] : 0;
-    bool is_known = !is_open && (!has_sizes || (i < n && wk_size_is_const(sizes[i], &known)));
-    if (is_known || same || factor == 1) continue;
-    wk_onnx_need(c, is_open && !has_sizes && factor == (double)(int64_t)factor && factor > 0 &&
-                 !is_corner && !wk_onnx_has(c, 1),
-                 "a size that is only known at run time is resized by a whole factor alone");
-    if (!wk_onnx_ok(c)) break;
-    wk_value_id at = wk_make_iota(c, wk_onnx_type(c, c->in[0])->dims[i]);
-    at = outside(c, at, dims[i], false);
-    c->in[0] = wk_extent_set(c, wk_make_gather(c, c->in[0], at, i), dims);
-    dims[i] = wk_size_mul(c, dims[i], wk_size_const(c, (int64_t)factor));
-  }
-  if (has_sizes && wk_onnx_ok(c)) {
-    int64_t room[WK_MAX_RANK];
-    for (int i = 0; i < n; i++)
-      room[i] = wk_extent_is_open(c, c->in[0], i) ? wk_onnx_type(c, c->in[0])->dims[i]
-                                                  : wk_size_most(c, sizes[i]);
-    c->in[3] = wk_make_i64s(c, room, n);
-    for (int i = 0; i < n; i++) dims[i] = sizes[i];
-  }
+  resizing r;
+  if (!read_resizing(c, &r)) return c->status;
+  for (int i = 0; i < rank && wk_onnx_ok(c); i++) dims[i] = resized(c, &r, i);
+  for (int i = 0; i < rank && r.sizes && wk_onnx_ok(c); i++)
+    room[i] = wk_extent_is_open(c, c->in[0], i) ? wk_onnx_type(c, c->in[0])->dims[i]
+                                                : wk_size_most(c, dims[i]);
+  if (r.sizes && wk_onnx_ok(c)) c->in[3] = wk_make_i64s(c, room, rank);
   if (!wk_extent_plain(c)) return c->status;
-  for (int i = 0; i < rank && !has_sizes; i++) {
-    bool is_open = wk_extent_is_open(c, c->in[0], i);
-    if (!is_open) dims[i] = wk_size_const(c, wk_onnx_type(c, c->out[0].value)->dims[i]);
-  }
+  for (int i = 0; i < rank; i++) /* as the handler rounds factors */
+    if (!dims[i]) dims[i] = wk_size_const(c, wk_onnx_type(c, c->out[0].value)->dims[i]);
   wk_extent_result(c, 0, dims);
   return c->status;
 }

@@ -13,15 +13,10 @@ static const wk_type *type(const wk_onnx_node *c, int i) { return wk_onnx_type(c
 static void fold_axes(wk_onnx_node *c, int a_axis, int b_axis) {
   wk_extent_same(c, wk_extent_dim(c, c->in[0], a_axis), wk_extent_dim(c, c->in[1], b_axis));
   bool is_open = wk_extent_is_open(c, c->in[0], a_axis);
-  int64_t a = type(c, 0)->dims[a_axis], b = type(c, 1)->dims[b_axis], room = a < b ? a : b;
   if (!is_open || !wk_onnx_ok(c)) return;
-  for (int i = 0; i < 2 && wk_onnx_ok(c); i++) {
-    const wk_size *dims[WK_MAX_RANK];
-    int axis = i ? b_axis : a_axis;
-    wk_extent_dims(c, c->in[i], dims);
-    c->in[i] = wk_extent_set(c, wk_make_slice(c, c->in[i], axis, 0, room, 1), dims);
-    wk_extent_fill(c, i, 1u << axis, WK_FILL_ZERO);
-  }
+  wk_extent_even(c, 0, a_axis, 1, b_axis);
+  wk_extent_fill(c, 0, 1u << a_axis, WK_FILL_ZERO);
+  wk_extent_fill(c, 1, 1u << b_axis, WK_FILL_ZERO);
 }
 
 /* [n] becomes [1,n] on the left, [n,1] on the right. */
@@ -57,12 +52,7 @@ static void even_batches(wk_onnx_node *c) {
     int axis[2] = {rank[0] - back, rank[1] - back};
     if (!wk_extent_is_open(c, c->in[0], axis[0]) || !wk_extent_is_open(c, c->in[1], axis[1]))
       continue;
-    int64_t a = type(c, 0)->dims[axis[0]], b = type(c, 1)->dims[axis[1]], room = a < b ? a : b;
-    for (int i = 0; i < 2 && wk_onnx_ok(c); i++) {
-      const wk_size *dims[WK_MAX_RANK];
-      wk_extent_dims(c, c->in[i], dims);
-      c->in[i] = wk_extent_set(c, wk_make_slice(c, c->in[i], axis[i], 0, room, 1), dims);
-    }
+    wk_extent_even(c, 0, axis[0], 1, axis[1]);
   }
 }
 
@@ -208,9 +198,9 @@ static bool window_dims(wk_onnx_node *c, bool back, const wk_size **dims) {
       const wk_size *y = wk_size_mul(c, wk_size_plus(c, x, -1), wk_size_const(c, stride));
       dims[i + 2] = wk_size_plus(c, y, entry(more, i, 0) + span + 1 - added);
     } else {
-      const wk_size *y = wk_size_plus(c, x, added - span - 1);
+      const wk_size *y = wk_size_plus(c, x, added - span - 1 + stride);
       y = wk_size_div(c, y, wk_size_const(c, stride));
-      dims[i + 2] = wk_size_max(c, wk_size_plus(c, y, 1), wk_size_const(c, 0));
+      dims[i + 2] = wk_size_max(c, y, wk_size_const(c, 0));
     }
   }
   return wk_onnx_ok(c);
@@ -301,6 +291,7 @@ enum { RNN_LENGTHS = 4 };
 
 /* Sequences end where time does. */
 static void limit_time(wk_onnx_node *c, int time, int batch) {
+  wk_extent_fill(c, RNN_LENGTHS, 1, WK_FILL_ZERO);
   if (!wk_extent_is_open(c, c->in[0], time) || wk_onnx_has(c, RNN_LENGTHS)) return;
   wk_value_id n = wk_make_cast(c, wk_size_value(c, wk_extent_dim(c, c->in[0], time)), WK_I32);
   c->in[RNN_LENGTHS] = wk_make_expand(c, n, 1, &type(c, 0)->dims[batch]);

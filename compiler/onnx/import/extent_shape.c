@@ -6,18 +6,6 @@
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* A list of i64 with these elements. */
-static wk_value_id list_value(wk_onnx_node *c, const wk_size *const *elements, int64_t n) {
-  const int64_t one = 1;
-  wk_value_id *v = wk_arena_alloc(c->im->arena, (size_t)(n + 1) * sizeof *v);
-  for (int64_t i = 0; i < n; i++)
-    v[i] = wk_make_reshape(c, wk_size_value(c, elements[i]), 1, &one);
-  wk_value_id list = n ? wk_make_concat(c, v, (int)n, 0) : wk_make_i64s(c, NULL, 0);
-  if (n == 1 && !c->status) list = wk_make_1(c, WK_OP_IDENTITY, list);
-  wk_extent_set_elements(c, list, elements, n);
-  return list;
-}
-
 wk_status wk_extent_shape(wk_onnx_node *c) {
   int64_t rank = wk_onnx_type(c, c->in[0])->rank;
   int64_t start = wk_onnx_int(c, "start", 0), end = wk_onnx_int(c, "end", rank);
@@ -25,7 +13,7 @@ wk_status wk_extent_shape(wk_onnx_node *c) {
   end = end < -rank ? 0 : end < 0 ? end + rank : end > rank ? rank : end;
   const wk_size **dims = wk_arena_alloc(c->im->arena, WK_MAX_RANK * sizeof *dims);
   wk_extent_dims(c, c->in[0], dims);
-  return wk_onnx_return(c, list_value(c, dims + start, end > start ? end - start : 0));
+  return wk_onnx_return(c, wk_extent_list_of(c, dims + start, end > start ? end - start : 0));
 }
 
 wk_status wk_extent_size(wk_onnx_node *c) {
@@ -76,10 +64,6 @@ static wk_value_id plus(wk_onnx_node *c, wk_value_id a, wk_value_id b) {
   return a == WK_NONE ? b : wk_make_2(c, WK_OP_ADD, a, b);
 }
 
-static wk_value_id number(wk_onnx_node *c, int64_t v) {
-  return wk_make_scalar(c, WK_I64, (double)v);
-}
-
 /* For each position in the room of y's group its element's number among those that there are. */
 static wk_value_id element_numbers(wk_onnx_node *c, const group *g, const wk_size *const *y,
                                    const int64_t *room) {
@@ -90,7 +74,7 @@ static wk_value_id element_numbers(wk_onnx_node *c, const group *g, const wk_siz
     sum = plus(c, sum, below == WK_NONE ? at : wk_make_2(c, WK_OP_MUL, at, below));
     if (i > 0) below = times(c, below, wk_size_value(c, y[g->y_from + i]));
   }
-  return rank ? sum : number(c, 0);
+  return rank ? sum : wk_extent_number(c, 0);
 }
 
 /* Where element number `at` of x's group lies in its room. */
@@ -105,7 +89,7 @@ static wk_value_id positions(wk_onnx_node *c, const group *g, const wk_size *con
       at = wk_make_2(c, WK_OP_DIV, at, size);
     }
     int64_t stride = count(room, i + 1, g->x_to);
-    sum = plus(c, sum, stride == 1 ? own : wk_make_2(c, WK_OP_MUL, own, number(c, stride)));
+    sum = plus(c, sum, stride == 1 ? own : wk_make_2(c, WK_OP_MUL, own, wk_extent_number(c, stride)));
   }
   return sum == WK_NONE ? at : sum;
 }
@@ -180,6 +164,9 @@ wk_status wk_extent_reshape_to(wk_onnx_node *c) {
     dims[i] = want[i];
     if (is_known && known == 0 && keeps && wk_onnx_valid(c, i < rank, "size 0 copies axis %d", i))
       dims[i] = wk_extent_dim(c, c->in[0], i);
+    bool is_same = i < rank && wk_size_equal(want[i], wk_extent_dim(c, c->in[0], i));
+    wk_onnx_need(c, is_known || is_same || wk_size_least(c, want[i]) >= !!keeps,
+                 "size %s may be 0 or less, which says something else", wk_size_text(c, want[i]));
     if (is_known && known == -1) {
       wk_onnx_valid(c, hole < 0, "two sizes are -1");
       hole = i;
@@ -187,8 +174,11 @@ wk_status wk_extent_reshape_to(wk_onnx_node *c) {
   }
   for (int i = 0; i < rank; i++) all = wk_size_mul(c, all, wk_extent_dim(c, c->in[0], i));
   if (hole >= 0) dims[hole] = wk_size_div(c, all, rest);
+  if (hole >= 0) rest = wk_size_mul(c, rest, dims[hole]);
   if (!wk_onnx_ok(c)) return c->status;
-  wk_value_id y = wk_extent_reshape(c, c->in[0], (int)n, dims);
+  wk_value_id y = wk_extent_checked(c, c->in[0], all, rest);
+  y = wk_extent_reshape(c, y, (int)n, dims);
+  if (y == c->in[0]) y = wk_extent_copy(c, y);
   int64_t m;
   const wk_size *const *elements = wk_extent_elements(c, c->in[0], &m);
   if (elements && n <= 1 && !wk_is_const(c->g, y)) wk_extent_set_elements(c, y, elements, m);
@@ -206,14 +196,14 @@ wk_status wk_extent_flatten(wk_onnx_node *c) {
   return wk_onnx_return(c, wk_extent_reshape(c, c->in[0], 2, dims));
 }
 
-/* The result of the handler has these sizes, and the elements of the operand. */
-static wk_status rename_axes(wk_onnx_node *c, const wk_size *const *dims) {
+/* The result has these sizes, and the elements of the operand. */
+static wk_status renamed(wk_onnx_node *c, wk_value_id y, const wk_size *const *dims) {
   int64_t n;
   const wk_size *const *elements = wk_extent_elements(c, c->in[0], &n);
-  if (!wk_extent_plain(c)) return c->status;
-  wk_extent_result(c, 0, dims);
-  if (elements) wk_extent_set_elements(c, c->out[0].value, elements, n);
-  return c->status;
+  if (y == c->in[0]) y = wk_extent_copy(c, y);
+  y = wk_extent_set(c, y, dims);
+  if (elements) wk_extent_set_elements(c, y, elements, n);
+  return wk_onnx_return(c, y);
 }
 
 /* Axes to squeeze whose size is only known at run time have one element. */
@@ -221,28 +211,26 @@ wk_status wk_extent_squeeze(wk_onnx_node *c) {
   const wk_size *x[WK_MAX_RANK], *dims[WK_MAX_RANK];
   wk_ints axes = wk_onnx_ints_input(c, 13, 1, "axes");
   int rank = wk_onnx_type(c, c->in[0])->rank, n = 0;
-  int64_t known, all[WK_MAX_RANK];
+  int64_t known, all[WK_MAX_RANK], n_all = 0;
   wk_extent_dims(c, c->in[0], x);
-  if (axes.n < 0) { /* all that have one */
-    for (int i = 0; i < rank; i++)
-      if (wk_size_is_const(x[i], &known) && known == 1) all[n++] = i;
-    wk_value_id y = wk_make_squeeze(c, c->in[0], wk_ints_dup(c->im->m->arena, all, n));
-    n = 0;
-    for (int i = 0; i < rank; i++)
-      if (!wk_size_is_const(x[i], &known) || known != 1) dims[n++] = x[i];
-    return wk_onnx_return(c, wk_extent_set(c, y, dims));
+  for (int i = 0; i < rank && axes.n < 0; i++) { /* all that have one */
+    bool is_known = wk_size_is_const(x[i], &known);
+    wk_onnx_need(c, is_known || wk_size_least(c, x[i]) > 1,
+                 "whether axis %d has one element is only known at run time", i);
+    if (is_known && known == 1) all[n_all++] = i;
   }
-  axes = wk_onnx_axes(c, axes, rank);
+  axes = axes.n < 0 ? wk_ints_dup(c->im->m->arena, all, n_all) : wk_onnx_axes(c, axes, rank);
   for (int i = 0, k = 0; i < rank && wk_onnx_ok(c); i++) {
     bool is_gone = k < axes.n && axes.v[k] == i;
     k += is_gone;
     if (!is_gone) dims[n++] = x[i];
     else if (wk_extent_is_open(c, c->in[0], i)) {
+      c->in[0] = wk_extent_checked(c, c->in[0], x[i], wk_size_const(c, 1));
       x[i] = wk_size_const(c, 1);
       c->in[0] = wk_extent_set(c, c->in[0], x);
     }
   }
-  return wk_onnx_ok(c) ? rename_axes(c, dims) : c->status;
+  return wk_onnx_ok(c) ? renamed(c, wk_make_squeeze(c, c->in[0], axes), dims) : c->status;
 }
 
 wk_status wk_extent_unsqueeze(wk_onnx_node *c) {
@@ -256,7 +244,7 @@ wk_status wk_extent_unsqueeze(wk_onnx_node *c) {
     k += is_new;
     dims[i] = is_new ? wk_size_const(c, 1) : x[from++];
   }
-  return wk_onnx_ok(c) ? rename_axes(c, dims) : c->status;
+  return wk_onnx_ok(c) ? renamed(c, wk_make_unsqueeze(c, c->in[0], axes), dims) : c->status;
 }
 
 wk_status wk_extent_transpose(wk_onnx_node *c) {
@@ -366,7 +354,7 @@ wk_status wk_extent_range(wk_onnx_node *c) {
   const wk_size *size = wk_size_div(c, wk_size_plus(c, gap, by - 1), wk_size_const(c, by));
   size = wk_size_max(c, size, wk_size_const(c, 0));
   wk_value_id at = wk_make_iota(c, wk_size_most(c, size));
-  if (step != 1) at = wk_make_2(c, WK_OP_MUL, at, number(c, step));
+  if (step != 1) at = wk_make_2(c, WK_OP_MUL, at, wk_extent_number(c, step));
   int64_t first;
   if (!wk_size_is_const(of[0], &first) || first != 0)
     at = wk_make_2(c, WK_OP_ADD, at, wk_size_value(c, of[0]));

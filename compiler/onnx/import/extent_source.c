@@ -8,10 +8,6 @@
 #include "compiler/onnx/import/extent.h"
 #include "compiler/onnx/import/handlers.h"
 
-static wk_value_id number(wk_onnx_node *c, int64_t v) {
-  return wk_make_scalar(c, WK_I64, (double)v);
-}
-
 static bool is_constant(wk_onnx_node *c, int i) {
   if (!wk_onnx_has(c, i)) return true;
   return !wk_extent_has_open(c->im, c->g, c->in[i]) && wk_onnx_is_computable(c, c->in[i]);
@@ -19,9 +15,13 @@ static bool is_constant(wk_onnx_node *c, int i) {
 
 /* The number that value n (i64[], at most `most`) has at run time. */
 static const wk_size *counted(wk_onnx_node *c, wk_value_id n, int64_t most) {
+  const wk_extents *e = c->im->extents;
   if (!wk_onnx_ok(c)) return wk_size_const(c, 0);
-  const wk_unknown u = {.text = wk_arena_printf(c->im->arena, "count(%s)", c->name),
-                        .most = most, .value = n};
+  wk_unknown u = {.text = wk_arena_printf(c->im->arena, "count(%s)", c->name), .most = most,
+                  .value = n};
+  for (size_t i = 0; i < e->unknowns.n; i++) /* nodes may share a name */
+    if (!strcmp(e->unknowns.data[i].text, u.text))
+      u.text = wk_arena_printf(c->im->arena, "count(%s, %u)", c->name, n);
   return wk_size_unknown(c, &u);
 }
 
@@ -37,9 +37,9 @@ static wk_value_id positions_of(wk_onnx_node *c, wk_value_id flags, const wk_siz
   WK_MAKE_ATTRS(c, put, SCATTER_ELEMENTS, scatter_elements);
   wk_value_id set = wk_make_cast(c, flags, WK_I64);
   wk_value_id before = wk_make_2(c, WK_OP_SUB, wk_make(c, WK_OP_CUM_SUM, sum, 1, set),
-                                 number(c, 1));
-  wk_value_id place = wk_make_where(c, flags, before, number(c, count)); /* else the spare one */
-  wk_value_id none = wk_make_expand(c, number(c, 0), 1, &room);
+                                 wk_extent_number(c, 1));
+  wk_value_id place = wk_make_where(c, flags, before, wk_extent_number(c, count)); /* else the spare one */
+  wk_value_id none = wk_make_expand(c, wk_extent_number(c, 0), 1, &room);
   wk_value_id at = wk_make(c, WK_OP_SCATTER_ELEMENTS, put, 3, none, place,
                            wk_make_iota(c, count));
   *n = counted(c, sum_of(c, flags), count);
@@ -69,8 +69,8 @@ wk_status wk_extent_non_zero(wk_onnx_node *c) {
   wk_type_strides(&t, strides);
   for (int a = 0; a < t.rank && wk_onnx_ok(c); a++) {
     wk_value_id v = at;
-    if (strides[a] > 1) v = wk_make_2(c, WK_OP_DIV, v, number(c, strides[a]));
-    if (a > 0) v = wk_make_2(c, WK_OP_MOD, v, number(c, t.dims[a]));
+    if (strides[a] > 1) v = wk_make_2(c, WK_OP_DIV, v, wk_extent_number(c, strides[a]));
+    if (a > 0) v = wk_make_2(c, WK_OP_MOD, v, wk_extent_number(c, t.dims[a]));
     axes[a] = wk_make_reshape(c, v, 2, row);
   }
   if (!wk_onnx_need(c, t.rank > 0, "the input is a scalar")) return c->status;
@@ -130,7 +130,7 @@ wk_status wk_extent_non_max_suppression(wk_onnx_node *c) {
   if (!wk_onnx_ok(c)) return c->status;
   int64_t rows = wk_onnx_type(c, kept)->dims[0];
   wk_value_id first = wk_make_reshape(c, wk_make_slice(c, kept, 1, 0, 1, 1), 1, &rows);
-  wk_value_id filled = wk_make_2(c, WK_OP_GREATER_EQUAL, first, number(c, 0));
+  wk_value_id filled = wk_make_2(c, WK_OP_GREATER_EQUAL, first, wk_extent_number(c, 0));
   const wk_size *dims[2] = {counted(c, sum_of(c, filled), rows), wk_size_const(c, 3)};
   return wk_onnx_return(c, wk_extent_set(c, kept, dims));
 }
@@ -145,8 +145,9 @@ wk_status wk_extent_top_k(wk_onnx_node *c) {
   int64_t n = 1;
   if (!wk_onnx_ok(c)) return c->status;
   bool is_open = wk_extent_has_open(c->im, c->g, c->in[0]);
-  if ((!is_open && is_constant(c, 1)) || c->opset < 10) return c->row->handler(c);
-  const wk_size *const *k = wk_extent_elements(c, c->in[1], &n);
+  if (!is_open && is_constant(c, 1)) return c->row->handler(c);
+  const wk_size *fixed = wk_size_const(c, wk_onnx_int(c, "k", 0)); /* before opset 10 */
+  const wk_size *const *k = c->opset < 10 ? &fixed : wk_extent_elements(c, c->in[1], &n);
   if (!wk_onnx_valid(c, n == 1, "k must be a scalar")) return c->status;
   wk_extent_dims(c, c->in[0], dims);
   int64_t room = wk_onnx_type(c, c->in[0])->dims[axis];
@@ -159,8 +160,10 @@ wk_status wk_extent_top_k(wk_onnx_node *c) {
   wk_extent_fill(c, 0, 1u << axis, largest ? WK_FILL_LEAST : WK_FILL_MOST);
   int64_t most = wk_size_most(c, dims[axis]);
   const int64_t one = 1, take = most < room ? most : room;
-  c->in[1] = wk_make_i64s(c, &take, one);
+  if (c->opset >= 10) c->in[1] = wk_make_i64s(c, &take, one);
   if (!wk_extent_plain(c)) return c->status;
+  for (int i = 0; i < 2; i++) /* before opset 10 there may be more than the room */
+    wk_onnx_result(c, i, wk_make_slice(c, c->out[i].value, axis, 0, take, 1));
   wk_extent_result(c, 0, dims);
   wk_extent_result(c, 1, dims);
   return c->status;
@@ -198,9 +201,9 @@ wk_status wk_extent_unique(wk_onnx_node *c) {
   WK_MAKE_ATTRS(c, sum, CUM_SUM, cum_sum);
   WK_MAKE_ATTRS(c, put, SCATTER_ELEMENTS, scatter_elements);
   wk_value_id group = wk_make(c, WK_OP_CUM_SUM, sum, 1, wk_make_cast(c, differs, WK_I64));
-  group = wk_make_2(c, WK_OP_SUB, group, number(c, 1));
-  wk_value_id zeros = wk_make_expand(c, number(c, 0), 1, &count);
-  wk_value_id ones = wk_make_expand(c, number(c, 1), 1, &count);
+  group = wk_make_2(c, WK_OP_SUB, group, wk_extent_number(c, 1));
+  wk_value_id zeros = wk_make_expand(c, wk_extent_number(c, 0), 1, &count);
+  wk_value_id ones = wk_make_expand(c, wk_extent_number(c, 1), 1, &count);
   WK_MAKE_ATTRS(c, add, SCATTER_ELEMENTS, scatter_elements);
   add->reduction = "add";
   wk_value_id at = wk_make_cast(c, sorted[1], WK_I64);

@@ -23,8 +23,7 @@ static int compare_terms(const wk_size_term *a, const wk_size_term *b) {
 }
 
 static void too_long(wk_onnx_node *c) {
-  wk_onnx_fail(c, WK_UNSUPPORTED, "a size that is only known at run time has more than %d terms",
-               WK_SIZE_TERMS);
+  wk_onnx_fail(c, WK_UNSUPPORTED, "a size that is only known at run time is too long a formula");
 }
 
 /* s + t; the terms stay in order. */
@@ -68,7 +67,9 @@ const wk_size *wk_size_const(wk_onnx_node *c, int64_t v) {
 const wk_size *wk_size_unknown(wk_onnx_node *c, const wk_unknown *u) {
   wk_extents *e = c->im->extents;
   size_t i = 0;
-  while (i < e->unknowns.n && strcmp(e->unknowns.data[i].text, u->text) != 0) i++;
+  while (i < e->unknowns.n && (e->unknowns.data[i].is_given != u->is_given ||
+                               strcmp(e->unknowns.data[i].text, u->text) != 0))
+    i++;
   if (i == e->unknowns.n) wk_vec_push(&e->unknowns, *u);
   wk_size *s = new_size(c);
   *s = (wk_size){.n = 1, .terms[0] = {.factor = 1, .n = 1, .unknowns = {(uint16_t)i}}};
@@ -150,7 +151,7 @@ static const wk_size *divide_exactly(wk_onnx_node *c, const wk_size *a, const wk
 static const wk_size *combine(wk_onnx_node *c, wk_op op, const char *name, const wk_size *a,
                               const wk_size *b, int64_t least, int64_t most) {
   int64_t divisor = 0;
-  bool is_quotient = op == WK_OP_DIV && wk_size_is_const(b, &divisor);
+  bool is_quotient = op == WK_OP_DIV && wk_size_is_const(b, &divisor) && least >= 0;
   const char *text = wk_arena_printf(c->im->arena, "%s(%s, %s)", name, wk_size_text(c, a),
                                      wk_size_text(c, b));
   const wk_unknown u = {.text = text, .least = least, .most = most,
@@ -167,8 +168,7 @@ const wk_size *wk_size_div(wk_onnx_node *c, const wk_size *a, const wk_size *b) 
     wk_onnx_fail(c, WK_INPUT, "a size is divided by 0");
     return wk_size_const(c, 0);
   }
-  if (known && wk_size_is_const(a, &x))
-    return wk_size_const(c, x / y - (x % y != 0 && (x < 0) != (y < 0)));
+  if (known && wk_size_is_const(a, &x)) return wk_size_const(c, x / y);
   const wk_size *q = divide_exactly(c, a, b);
   if (q) return q;
   int64_t least = wk_size_least(c, a), most = wk_size_most(c, a);
@@ -293,16 +293,29 @@ static wk_value_id term_value(wk_onnx_node *c, const wk_size_term *t) {
                         : wk_make_2(c, WK_OP_MUL, v, wk_make_scalar(c, WK_I64, (double)t->factor));
 }
 
+/* Two sizes have the same one if and only if they are the same: texts of unknowns may be any. */
+static const char *key_of(const wk_onnx_node *c, const wk_size *s) {
+  wk_str b = {0};
+  for (int i = 0; i < s->n; i++) {
+    wk_str_printf(&b, "%lld", (long long)s->terms[i].factor);
+    for (int k = 0; k < s->terms[i].n; k++) wk_str_printf(&b, "*%u", s->terms[i].unknowns[k]);
+    wk_str_add(&b, "+");
+  }
+  const char *key = wk_arena_strdup(c->im->arena, s->n ? b.s : "");
+  wk_str_free(&b);
+  return key;
+}
+
 wk_value_id wk_size_value(wk_onnx_node *c, const wk_size *s) {
   wk_extents *e = c->im->extents;
-  const char *text = wk_size_text(c, s);
+  const char *key = key_of(c, s);
   wk_value_id v = WK_NONE;
-  if (wk_map_get(e->values, text, &v)) return v;
+  if (wk_map_get(e->values, key, &v)) return v;
   for (int i = 0; i < s->n; i++) {
     wk_value_id t = term_value(c, &s->terms[i]);
     v = v == WK_NONE ? t : wk_make_2(c, WK_OP_ADD, v, t);
   }
   if (v == WK_NONE) v = wk_make_scalar(c, WK_I64, 0);
-  if (!c->status) wk_map_put(e->values, text, v);
+  if (!c->status) wk_map_put(e->values, key, v);
   return v;
 }

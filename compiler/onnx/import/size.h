@@ -29,11 +29,12 @@ typedef struct {
   int64_t least, most;
   wk_value_id value;
   bool is_given;           /* by the caller of a run */
-  const wk_size *dividend; /* it is dividend / divisor, rounded down; NULL: no such quotient */
+  const wk_size *dividend; /* it is dividend / divisor, rounded; NULL: no such quotient */
   int64_t divisor;
 } wk_unknown;
 
-/* A new unknown; two with the same text are the same, whose value is that of the first. */
+/* A new unknown; of those that are given, and of the others, two with the same text are the same,
+ * whose value is that of the first. */
 const wk_size *wk_size_unknown(wk_onnx_node *c, const wk_unknown *u);
 
 const wk_size *wk_size_const(wk_onnx_node *c, int64_t v);
@@ -42,7 +43,7 @@ bool wk_size_equal(const wk_size *a, const wk_size *b);
 const wk_size *wk_size_add(wk_onnx_node *c, const wk_size *a, const wk_size *b);
 const wk_size *wk_size_sub(wk_onnx_node *c, const wk_size *a, const wk_size *b);
 const wk_size *wk_size_mul(wk_onnx_node *c, const wk_size *a, const wk_size *b);
-/* Rounded down; b is at least 1. */
+/* Rounded towards 0; b is at least 1. */
 const wk_size *wk_size_div(wk_onnx_node *c, const wk_size *a, const wk_size *b);
 const wk_size *wk_size_min(wk_onnx_node *c, const wk_size *a, const wk_size *b);
 const wk_size *wk_size_max(wk_onnx_node *c, const wk_size *a, const wk_size *b);

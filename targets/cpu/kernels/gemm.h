@@ -101,6 +101,7 @@ typedef struct {
   int64_t b_k, b_n, k;
   wk_panels panels;
   wk_cpu_types types; /* in memory; of narrow floats tiles read A, and a B packed here, as f32 */
+  int64_t limit_rows; /* 0: all rows; else so many for each unit of the i64 behind the operands */
   const wk_cpu_epilogue *epi;
 } wk_gemm;
 

@@ -337,6 +337,15 @@ static void panel_loops(driver *d, wk_ssa group) {
   wk_llvm_endif(e, &s);
 }
 
+/* Tiles that hold all rows below the limit: none has fewer than p->base rows. */
+static wk_ssa limit_of_tiles(const driver *d, wk_ssa args) {
+  wk_llvm *e = d->e;
+  int64_t arg = 3 + d->g->epi->n_operands;
+  wk_ssa at = wk_llvm_load(e, e->ptr, wk_llvm_off(e, args, 8 * arg));
+  wk_ssa rows = wk_llvm_mul(e, wk_llvm_load(e, e->i64, at), d->g->limit_rows);
+  return wk_llvm_div(e, wk_llvm_add(e, rows, wk_llvm_int(e, d->p->base - 1)), d->p->base);
+}
+
 static void task_body(driver *d, wk_ssa args, wk_ssa index) {
   wk_llvm *e = d->e;
   const wk_gemm *g = d->g;
@@ -352,10 +361,16 @@ static void task_body(driver *d, wk_ssa args, wk_ssa index) {
   d->tile0 = wk_llvm_mul(e, block, p->block_tiles);
   d->tile1 = wk_llvm_min(e, wk_llvm_add(e, d->tile0, wk_llvm_int(e, p->block_tiles)),
                          wk_llvm_int(e, p->tiles));
+  wk_llvm_branch some;
+  if (g->limit_rows) {
+    d->tile1 = wk_llvm_min(e, d->tile1, limit_of_tiles(d, args));
+    wk_llvm_if(e, &some, wk_llvm_lt(e, d->tile0, d->tile1));
+  }
   d->row0 = first_row(d, d->tile0);
   const wk_ssa rows_args[] = {d->scratch, a, d->tile0, d->tile1, d->row0, first_row(d, d->tile1)};
   wk_llvm_call(e, wk_rows_codegen(e, g, p, d->id), rows_args, WK_ROWS_ARGS);
   panel_loops(d, group);
+  if (g->limit_rows) wk_llvm_endif(e, &some);
 }
 
 static uint64_t identity(const wk_gemm *g) {

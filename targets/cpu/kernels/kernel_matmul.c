@@ -122,7 +122,11 @@ wk_status wk_cpu_matmul_codegen(wk_llvm *e, const wk_cpu_matmul_desc *d, const w
     g.op_batch[i][1] = epi->operands[i].stride[1] * op_size;
     g.op_row[i] = epi->operands[i].stride[2] * op_size;
   }
+  bool is_one = g.batch[0] == 1 && g.batch[1] == 1;
+  int limit = d->batch_limit && is_one ? d->batch_limit : g.m == d->m ? d->row_limit : 0;
+  if (limit) g.limit_rows = limit == d->batch_limit ? d->batch_rows : 1;
   WK_TRY(wk_gemm_codegen(e, &g, out));
+  out->limit = limit;
   out->packed_bytes = wk_cpu_matmul_packed_bytes(e->simd, d);
   return NULL;
 }

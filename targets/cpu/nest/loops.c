@@ -13,8 +13,8 @@ static void describe_statement(wk_str *b, const wk_nest_statement *s) {
   wk_str_printf(b, "; %d %d %d %d %d %d %d %lld;", (int)s->fold, s->select_last, (int)s->folded,
                 s->rank, s->kept, s->lanes, s->clip, (long long)s->clip_of);
   for (int d = 0; d < s->rank; d++)
-    wk_str_printf(b, " %lld/%d/%lld", (long long)s->dim[d].n, s->dim[d].axis,
-                  (long long)s->dim[d].scale);
+    wk_str_printf(b, " %lld/%d/%lld/%d", (long long)s->dim[d].n, s->dim[d].axis,
+                  (long long)s->dim[d].scale, s->dim[d].limit);
   for (uint32_t k = 0; k < s->n_operands; k++) {
     const wk_nest_operand *o = &s->operands[k];
     wk_str_printf(b, "; %d %d %lld", (int)o->dtype, o->is_scratch,
@@ -28,7 +28,7 @@ static void describe_statement(wk_str *b, const wk_nest_statement *s) {
 
 static void name_of(const wk_nest *n, char name[40]) {
   wk_str b = {0};
-  wk_str_printf(&b, "%d %lld", n->outer, (long long)n->group);
+  wk_str_printf(&b, "%d %lld %u", n->outer, (long long)n->group, n->n_args);
   for (uint32_t k = 0; k < n->n; k++) describe_statement(&b, &n->statements[k]);
   const char *kind = n->n > 1 ? "nest" : n->statements[0].fold ? "reduce" : "map";
   snprintf(name, 40, "wk.%s.%016llx", kind, (unsigned long long)wk_hash64(b.s, b.n, 0));
@@ -56,23 +56,54 @@ static void split_position(wk_llvm *e, const wk_nest *n, wk_ssa position, wk_ssa
   }
 }
 
+/* True where all coordinates are below the limits of their dims; NULL: there are none. */
+static wk_ssa counts(wk_llvm *e, const wk_nest *n, const wk_ssa *limits, const wk_ssa *at) {
+  wk_ssa all = NULL;
+  for (int d = 0; d < n->outer; d++) {
+    const wk_nest_dim *dim = &n->statements[0].dim[d];
+    if (!dim->limit) continue;
+    wk_ssa one = wk_llvm_lt(e, wk_llvm_mul(e, at[d], dim->scale), limits[dim->limit - 1]);
+    all = all ? LLVMBuildAnd(e->b, all, one, "") : one;
+  }
+  return all;
+}
+
 static void emit_position(wk_llvm *e, const wk_nest *n, wk_nest_at *starts, wk_ssa position) {
   wk_ssa coordinates[WK_NEST_RANK];
+  wk_llvm_branch some;
   split_position(e, n, position, coordinates);
+  wk_ssa counted = counts(e, n, starts[0].limits, coordinates);
+  if (counted) wk_llvm_if(e, &some, counted);
   for (uint32_t k = 0; k < n->n; k++) {
     wk_nest_at at = starts[k];
     for (int d = 0; d < n->outer; d++) wk_nest_step(&at, d, coordinates[d]);
     if (at.s->fold == WK_FOLD_NONE) wk_nest_map_codegen(&at, n->outer);
     else wk_nest_reduce_codegen(&at, n->outer);
   }
+  if (counted) wk_llvm_endif(e, &some);
+}
+
+/* Those that some dim has. */
+static const wk_ssa *load_limits(wk_llvm *e, const wk_nest *n) {
+  wk_ssa *limits = wk_arena_alloc(n->arena, WK_MAX_LIMITS * sizeof *limits);
+  for (uint32_t k = 0; k < n->n; k++)
+    for (int d = 0; d < n->statements[k].rank; d++) {
+      int limit = n->statements[k].dim[d].limit;
+      if (!limit || limits[limit - 1]) continue;
+      int64_t arg = (int64_t)n->n_args + limit - 1;
+      wk_ssa at = wk_llvm_load(e, e->ptr, wk_llvm_off(e, LLVMGetParam(e->fn, 0), 8 * arg));
+      limits[limit - 1] = wk_llvm_load(e, e->i64, at);
+    }
+  return limits;
 }
 
 static void emit_task(wk_llvm *e, const wk_nest *n) {
   wk_ssa begin = LLVMGetParam(e->fn, 2), end = LLVMGetParam(e->fn, 3);
   wk_nest_at *starts = wk_arena_alloc(n->arena, n->n * sizeof *starts);
+  const wk_ssa *limits = load_limits(e, n);
   for (uint32_t k = 0; k < n->n; k++) {
     const wk_nest_statement *s = &n->statements[k];
-    starts[k] = (wk_nest_at){.e = e, .arena = n->arena, .s = s};
+    starts[k] = (wk_nest_at){.e = e, .arena = n->arena, .s = s, .limits = limits};
     starts[k].base = wk_arena_alloc(n->arena, s->n_operands * sizeof(wk_ssa));
     place_operands(e, s, starts[k].base);
     for (int a = 0; a < WK_MAX_RANK; a++) starts[k].pos[a] = wk_llvm_int(e, 0);

@@ -24,6 +24,7 @@ typedef struct {
   int axis;      /* of the instruction, for INDEX */
   int64_t scale; /* positions along the axis per step */
   bool reduced;
+  int limit;     /* 0: none; else 1 + which of the nest's limits says how many positions count */
 } wk_nest_dim;
 
 typedef struct {
@@ -58,7 +59,7 @@ typedef struct {
 
 typedef struct {
   wk_arena *arena;
-  uint32_t n, n_args;
+  uint32_t n, n_args; /* behind the arguments come addresses of limits */
   wk_nest_statement *statements;
   int outer;
   int64_t positions, group; /* of the outer dims: in all, per task */
@@ -87,6 +88,7 @@ typedef struct {
   wk_ssa *base;            /* address per operand, NULL: not there */
   wk_ssa pos[WK_MAX_RANK]; /* along the instruction's axes (statements with INDEX only) */
   wk_ssa clip;             /* length of dim[s->clip] here */
+  const wk_ssa *limits;    /* i64 */
 } wk_nest_at;
 
 /* Moves to step i of a dim. */

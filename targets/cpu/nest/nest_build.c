@@ -149,7 +149,33 @@ static wk_status build_body(wk_arena *a, const wk_program *p, const wk_block *bl
   return NULL;
 }
 
-wk_status wk_nest_build(wk_arena *a, const wk_program *p, const wk_inst *i, wk_nest *out) {
+static bool has_limit(const wk_inst *i, const wk_limit *l) {
+  for (uint32_t k = 0; k < i->n_limits; k++)
+    if (i->limits[k].axis == l->axis && i->limits[k].size.buffer == l->size.buffer) return true;
+  return false;
+}
+
+uint32_t wk_cpu_loop_limits(const wk_inst *i, wk_limit out[WK_MAX_LIMITS]) {
+  const wk_inst *first = i->op == WK_OP_NEST ? i->bodies[0].insts.data[0] : i;
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < first->n_limits; k++) {
+    bool in_all = i->op != WK_OP_NEST ||
+                  first->limits[k].axis < ((const wk_attr_nest *)i->attrs)->outer;
+    for (size_t j = 1; i->op == WK_OP_NEST && j < i->bodies[0].insts.n; j++)
+      in_all = in_all && has_limit(i->bodies[0].insts.data[j], &first->limits[k]);
+    if (in_all) out[n++] = first->limits[k];
+  }
+  return n;
+}
+
+static void set_limits(const wk_inst *i, wk_nest *n) {
+  wk_limit limits[WK_MAX_LIMITS];
+  uint32_t count = wk_cpu_loop_limits(i, limits);
+  for (uint32_t k = 0; k < count; k++)
+    for (uint32_t s = 0; s < n->n; s++) n->statements[s].dim[limits[k].axis].limit = 1 + (int)k;
+}
+
+static wk_status build(wk_arena *a, const wk_program *p, const wk_inst *i, wk_nest *out) {
   bool nested = i->op == WK_OP_NEST;
   *out = (wk_nest){.arena = a, .n = nested ? 0 : 1};
   if (nested) {
@@ -163,4 +189,10 @@ wk_status wk_nest_build(wk_arena *a, const wk_program *p, const wk_inst *i, wk_n
   out->n_args = i->n_operands;
   out->scratch_bytes = scratch_size(p, i);
   return make_statement(a, p, i, 0, &out->statements[0]);
+}
+
+wk_status wk_nest_build(wk_arena *a, const wk_program *p, const wk_inst *i, wk_nest *out) {
+  WK_TRY(build(a, p, i, out));
+  set_limits(i, out);
+  return NULL;
 }

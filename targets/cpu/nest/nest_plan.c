@@ -57,6 +57,7 @@ static void order_dims(wk_nest_statement *s, int outer) {
 
 static bool joins(const wk_nest_statement *s, int d) {
   if (s->dim[d].reduced != s->dim[d + 1].reduced) return false;
+  if (s->dim[d].limit || s->dim[d + 1].limit) return false;
   for (uint32_t k = 0; k < s->n_operands; k++)
     if (s->operands[k].stride[d] != s->operands[k].stride[d + 1] * s->dim[d + 1].n) return false;
   return true;

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/lower/demand.h"
+
+#include <string.h>
+
+#include "compiler/expr/expr.h"
+
+#define UNKNOWN (WK_NONE - 1) /* nobody has asked yet */
+#define FEW (WK_NONE - 2)
+
+/* A value of booleans that is true at positions below a size along one axis. */
+typedef struct {
+  int axis; /* -1: it is none */
+  wk_value_id size;
+} mask;
+
+typedef struct {
+  const wk_graph *g;
+  wk_arena *a;
+  wk_need *needs;
+  mask *masks;
+} demand;
+
+static const wk_type *type(const demand *d, wk_value_id v) { return &wk_val(d->g, v)->type; }
+
+/* ---- masks ----------------------------------------------------------------------------------- */
+
+/* The axis along which a constant counts 0, 1 …, the same at all other positions; -1: none. */
+static int counting_axis(const demand *d, wk_value_id v) {
+  const wk_type *t = type(d, v);
+  int axis = -1;
+  if (!wk_is_const(d->g, v) || t->dtype != WK_I64) return -1;
+  for (int i = 0; i < t->rank; i++)
+    if (t->dims[i] != 1) axis = axis < 0 ? i : WK_MAX_RANK;
+  if (axis < 0 || axis == WK_MAX_RANK) return -1;
+  for (int64_t i = 0; i < t->dims[axis]; i++)
+    if (wk_load_i64(wk_val(d->g, v)->data, t->dtype, i) != i) return -1;
+  return axis;
+}
+
+static bool is_size(const demand *d, wk_value_id v) {
+  const wk_module *m = d->g->module;
+  if (wk_val(d->g, v)->kind != WK_VALUE_INPUT) return false;
+  for (size_t i = 0; i < m->open_axes.n; i++)
+    if (!m->open_axes.data[i].size_is_output &&
+        !strcmp(m->open_axes.data[i].size, wk_val(d->g, v)->name))
+      return true;
+  return false;
+}
+
+/* Node k of a map's expression as a mask of the result, whose rank is `rank`. */
+static mask mask_in(const demand *d, const wk_node *n, const wk_expr *e, uint16_t k, int rank) {
+  const wk_expr_node *x = &e->nodes[k];
+  mask none = {.axis = -1};
+  if (x->op == WK_EX_INPUT) {
+    wk_value_id v = n->in[x->imm.i];
+    mask m = d->masks[v];
+    if (m.axis >= 0) m.axis += rank - type(d, v)->rank;
+    return m;
+  }
+  if (x->op != WK_EX_LT) return none;
+  const wk_expr_node *at = &e->nodes[x->arg[0]], *size = &e->nodes[x->arg[1]];
+  if (at->op != WK_EX_INPUT || size->op != WK_EX_INPUT) return none;
+  wk_value_id positions = n->in[at->imm.i], bound = n->in[size->imm.i];
+  int axis = counting_axis(d, positions);
+  if (axis < 0 || !is_size(d, bound)) return none;
+  return (mask){axis + rank - type(d, positions)->rank, bound};
+}
+
+/* Where the only axis with more than one position goes. */
+static mask reshaped_mask(const demand *d, const wk_node *n) {
+  mask m = d->masks[n->in[0]];
+  const wk_type *y = type(d, n->out[0]);
+  if (m.axis < 0 || wk_type_count(y) != type(d, n->in[0])->dims[m.axis]) return (mask){.axis = -1};
+  for (int i = 0; i < y->rank; i++)
+    if (y->dims[i] != 1 && y->dims[i] == wk_type_count(y)) return (mask){i, m.size};
+  return (mask){.axis = -1};
+}
+
+static void find_masks(demand *d) {
+  for (size_t v = 0; v < d->g->values.n; v++) d->masks[v].axis = -1;
+  for (size_t i = 0; i < d->g->nodes.n; i++) {
+    const wk_node *n = wk_nod(d->g, (wk_node_id)i);
+    if (n->dead || n->n_out != 1 || n->out[0] == WK_NONE) continue;
+    if (n->op == WK_OP_RESHAPE) d->masks[n->out[0]] = reshaped_mask(d, n);
+    if (n->op != WK_OP_MAP || type(d, n->out[0])->dtype != WK_BOOL) continue;
+    const wk_expr *e = WK_ATTR(n, map)->body;
+    if (e) d->masks[n->out[0]] = mask_in(d, n, e, e->results[0], type(d, n->out[0])->rank);
+  }
+}
+
+/* ---- needs ----------------------------------------------------------------------------------- */
+
+/* The smallest that a size can be. */
+static int64_t least_of(const demand *d, wk_value_id size) {
+  const wk_module *m = d->g->module;
+  int64_t least = 0;
+  for (size_t i = 0; i < m->open_axes.n; i++) {
+    const wk_open_axis *a = &m->open_axes.data[i];
+    bool is_it = !a->is_output && !strcmp(a->size, wk_val(d->g, size)->name);
+    if (is_it && a->least > least) least = a->least;
+  }
+  return least;
+}
+
+/* Axis k of `to` is needed for what axis i of `of` is, too. */
+static void join(const demand *d, wk_need *to, int k, const wk_need *of, int i) {
+  wk_value_id a = to->below[k], b = of->below[i];
+  int64_t few = a == FEW ? to->few[k] : of->few[i];
+  if (b == UNKNOWN) return;
+  if (a == FEW && b == FEW) {
+    if (of->few[i] > to->few[k]) to->few[k] = of->few[i];
+  } else if (a == UNKNOWN) {
+    to->below[k] = b;
+    to->few[k] = of->few[i];
+  } else if (a == FEW || b == FEW) {
+    wk_value_id size = a == FEW ? b : a;
+    to->below[k] = size != WK_NONE && few <= least_of(d, size) ? size : WK_NONE;
+  } else if (a != b) {
+    to->below[k] = WK_NONE;
+  }
+}
+
+static wk_need unknown(void) {
+  wk_need n = {{0}, {0}};
+  for (int i = 0; i < WK_MAX_RANK; i++) n.below[i] = UNKNOWN;
+  return n;
+}
+
+static const wk_need all = {.below = {WK_NONE, WK_NONE, WK_NONE, WK_NONE, WK_NONE, WK_NONE,
+                                      WK_NONE, WK_NONE}};
+
+static void need(demand *d, wk_value_id v, int axis, const wk_need *of, int i) {
+  if (v != WK_NONE) join(d, &d->needs[v], axis, of, i);
+}
+
+static void need_few(demand *d, wk_value_id v, int axis, int64_t few) {
+  const wk_need of = {.below = {FEW}, .few = {few}};
+  need(d, v, axis, &of, 0);
+}
+
+static void need_all(demand *d, wk_value_id v) {
+  for (int i = 0; v != WK_NONE && i < type(d, v)->rank; i++) need(d, v, i, &all, i);
+}
+
+/* v broadcasts to what is needed so. */
+static void need_broadcast(demand *d, wk_value_id v, const wk_need *of, int rank) {
+  if (v == WK_NONE) return;
+  const wk_type *t = type(d, v);
+  for (int i = 0; i < t->rank; i++) need(d, v, i, of, i + rank - t->rank);
+}
+
+/* What the results of a map are needed for together. */
+static wk_need need_of_results(const demand *d, const wk_node *n) {
+  wk_need of = unknown();
+  for (uint32_t k = 0; k < n->n_out; k++) {
+    if (n->out[k] == WK_NONE) continue;
+    for (int i = 0; i < type(d, n->out[k])->rank; i++) join(d, &of, i, &d->needs[n->out[k]], i);
+  }
+  return of;
+}
+
+/* One visit of an expression's nodes from the results: what each is needed for, which selects
+ * narrow. Arguments come before their users. */
+static void need_through(demand *d, const wk_node *n, const wk_expr *e, const wk_need *of,
+                         int rank) {
+  wk_need *needs = wk_arena_alloc(d->a, e->n * sizeof *needs);
+  for (uint32_t k = 0; k < e->n; k++) needs[k] = unknown();
+  for (uint32_t r = 0; r < e->n_results; r++) needs[e->results[r]] = *of;
+  for (uint32_t k = e->n; k-- > 0;) {
+    const wk_expr_node *x = &e->nodes[k];
+    if (x->op == WK_EX_INPUT) need_broadcast(d, n->in[x->imm.i], &needs[k], rank);
+    for (int j = 0; j < wk_expr_op_arity(x->op); j++) {
+      wk_need own = needs[k];
+      mask m = {.axis = -1};
+      if (x->op == WK_EX_SELECT && j == 1) m = mask_in(d, n, e, x->arg[0], rank);
+      if (m.axis >= 0 && m.axis < rank) own.below[m.axis] = m.size;
+      for (int i = 0; i < rank; i++) join(d, &needs[x->arg[j]], i, &own, i);
+    }
+  }
+}
+
+static void through_map(demand *d, const wk_node *n) {
+  const wk_need of = need_of_results(d, n);
+  const wk_expr *e = WK_ATTR(n, map)->body;
+  int rank = type(d, n->out[0])->rank;
+  if (e) need_through(d, n, e, &of, rank);
+  else need_broadcast(d, n->in[0], &of, rank);
+}
+
+/* Axes that are folded need all; others what the result needs. */
+static void through_reduce(demand *d, const wk_node *n) {
+  const wk_attr_reduce *a = WK_ATTR(n, reduce);
+  wk_need of = all;
+  int rank = 0, next = 0, k = 0;
+  for (uint32_t i = 0; i < n->n_in; i++)
+    if (n->in[i] != WK_NONE && type(d, n->in[i])->rank > rank) rank = type(d, n->in[i])->rank;
+  for (int i = 0; i < rank; i++) {
+    bool folds = k < a->axes.n && a->axes.v[k] == i;
+    if (!folds) {
+      of.below[i] = d->needs[n->out[0]].below[a->keepdims ? i : next];
+      of.few[i] = d->needs[n->out[0]].few[a->keepdims ? i : next];
+    }
+    if (folds) k++;
+    else next++;
+  }
+  if (a->pre) need_through(d, n, a->pre, &of, rank);
+  else need_broadcast(d, n->in[0], &of, rank);
+}
+
+static void through_matmul(demand *d, const wk_node *n) {
+  const wk_need *of = &d->needs[n->out[0]];
+  int rank = type(d, n->out[0])->rank;
+  for (uint32_t k = 0; k < n->n_in; k++) {
+    if (n->in[k] == WK_NONE) continue;
+    wk_need own = *of;
+    if (k == 0) own.below[rank - 1] = WK_NONE; /* what is summed up */
+    if (k == 1) own.below[rank - 2] = WK_NONE;
+    if (k == 2) need_all(d, n->in[k]);
+    else need_broadcast(d, n->in[k], &own, rank);
+  }
+}
+
+/* An axis that has the same positions before and behind it keeps what it needs. */
+static void through_reshape(demand *d, const wk_node *n) {
+  const wk_type *x = type(d, n->in[0]), *y = type(d, n->out[0]);
+  int64_t before = 1, below = 1;
+  for (int i = 0, k = 0; i < x->rank; i++) {
+    while (k < y->rank && below < before) below *= y->dims[k++];
+    while (k < y->rank && below == before && y->dims[k] == 1 && x->dims[i] != 1) k++;
+    bool same = below == before && k < y->rank && y->dims[k] == x->dims[i];
+    need(d, n->in[0], i, same ? &d->needs[n->out[0]] : &all, same ? k : i);
+    if (same) below *= y->dims[k++];
+    before *= x->dims[i];
+  }
+}
+
+static void through_transpose(demand *d, const wk_node *n) {
+  const wk_attr_transpose *a = WK_ATTR(n, transpose);
+  for (int i = 0; i < type(d, n->out[0])->rank; i++)
+    need(d, n->in[0], (int)a->perm.v[i], &d->needs[n->out[0]], i);
+}
+
+static void through_slice(demand *d, const wk_node *n) {
+  const wk_attr_slice *a = WK_ATTR(n, slice);
+  for (int i = 0; i < type(d, n->out[0])->rank; i++) {
+    int64_t last = a->starts.v[i] + (a->sizes.v[i] - 1) * a->steps.v[i];
+    int64_t end = 1 + (last > a->starts.v[i] ? last : a->starts.v[i]);
+    bool from_start = a->starts.v[i] == 0 && a->steps.v[i] == 1;
+    bool is_open = from_start && d->needs[n->out[0]].below[i] < FEW;
+    if (is_open || end == type(d, n->in[0])->dims[i])
+      need(d, n->in[0], i, from_start ? &d->needs[n->out[0]] : &all, i);
+    else need_few(d, n->in[0], i, end);
+  }
+}
+
+static void along(demand *d, const wk_node *n, int64_t axis) {
+  const wk_need of = need_of_results(d, n);
+  for (uint32_t k = 0; k < n->n_in; k++)
+    for (int i = 0; n->in[k] != WK_NONE && i < type(d, n->in[k])->rank; i++)
+      need(d, n->in[k], i, i == axis ? &all : &of, i);
+}
+
+/* Of constant positions; those that are counted from the end need all. */
+static int64_t largest(const demand *d, wk_value_id v) {
+  const wk_type *t = type(d, v);
+  int64_t most = 0;
+  for (int64_t i = 0; i < wk_type_count(t); i++) {
+    int64_t at = wk_load_i64(wk_val(d->g, v)->data, t->dtype, i);
+    if (at < 0) return INT64_MAX - 1;
+    if (at > most) most = at;
+  }
+  return most;
+}
+
+/* Rows of a table by positions, all of which are looked at. */
+static void through_gather(demand *d, const wk_node *n) {
+  int axis = (int)WK_ATTR(n, gather)->axis, more = type(d, n->in[1])->rank - 1;
+  for (int i = 0; i < type(d, n->in[0])->rank; i++)
+    if (i != axis) need(d, n->in[0], i, &d->needs[n->out[0]], i < axis ? i : i + more);
+  if (wk_is_const(d->g, n->in[1])) need_few(d, n->in[0], axis, 1 + largest(d, n->in[1]));
+  else need(d, n->in[0], axis, &all, axis);
+  need_all(d, n->in[1]);
+}
+
+static void through(demand *d, const wk_node *n) {
+  switch (n->op) {
+    case WK_OP_MAP: through_map(d, n); break;
+    case WK_OP_REDUCE: through_reduce(d, n); break;
+    case WK_OP_MATMUL: through_matmul(d, n); break;
+    case WK_OP_RESHAPE: through_reshape(d, n); break;
+    case WK_OP_TRANSPOSE: through_transpose(d, n); break;
+    case WK_OP_SLICE: through_slice(d, n); break;
+    case WK_OP_GATHER: through_gather(d, n); break;
+    case WK_OP_CONCAT: along(d, n, WK_ATTR(n, concat)->axis); break;
+    case WK_OP_SPLIT: along(d, n, WK_ATTR(n, split)->axis); break;
+    case WK_OP_EXPAND:
+      need_broadcast(d, n->in[0], &d->needs[n->out[0]], type(d, n->out[0])->rank);
+      break;
+    default:
+      for (uint32_t k = 0; k < n->n_in; k++) need_all(d, n->in[k]);
+  }
+  if (n->predicate != WK_NONE) need_all(d, n->predicate);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static wk_value_id input_named(const wk_graph *g, const char *name) {
+  for (size_t i = 0; i < wk_graph_plain_inputs(g); i++)
+    if (!strcmp(wk_val(g, g->inputs.data[i])->name, name)) return g->inputs.data[i];
+  return WK_NONE;
+}
+
+static void need_outputs(demand *d) {
+  const wk_graph *g = d->g;
+  size_t plain = wk_graph_plain_outputs(g);
+  for (size_t i = 0; i < g->outputs.n; i++) {
+    wk_need of = all;
+    for (size_t k = 0; i < plain && k < g->module->open_axes.n; k++) {
+      const wk_open_axis *a = &g->module->open_axes.data[k];
+      if (a->is_output && !a->size_is_output && !strcmp(a->tensor, g->output_names.data[i]))
+        of.below[a->axis] = input_named(g, a->size);
+    }
+    need_broadcast(d, g->outputs.data[i], &of, type(d, g->outputs.data[i])->rank);
+  }
+}
+
+wk_need *wk_demand(const wk_graph *g, wk_arena *a) {
+  const wk_module *m = g->module;
+  bool is_open = false;
+  for (size_t i = 0; i < m->open_axes.n && g == m->main; i++)
+    is_open = is_open || !m->open_axes.data[i].size_is_output;
+  if (!is_open) return NULL;
+  demand d = {.g = g, .a = a, .needs = wk_arena_alloc(a, g->values.n * sizeof *d.needs),
+              .masks = wk_arena_alloc(a, g->values.n * sizeof *d.masks)};
+  for (size_t v = 0; v < g->values.n; v++) d.needs[v] = unknown();
+  find_masks(&d);
+  need_outputs(&d);
+  for (size_t i = g->nodes.n; i-- > 0;) {
+    const wk_node *n = wk_nod(g, (wk_node_id)i);
+    if (!n->dead) through(&d, n);
+  }
+  for (size_t v = 0; v < g->values.n; v++)
+    for (int i = 0; i < WK_MAX_RANK; i++)
+      if (d.needs[v].below[i] >= FEW) d.needs[v].below[i] = WK_NONE;
+  return d.needs;
+}

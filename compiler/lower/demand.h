@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * demand: which elements of values somebody needs, where sizes are open (wk_open_axis). Of an
+ * output nobody needs what lies beyond its size; a select by positions below a size needs its
+ * operand below that; what is computed element by element, row by row or for each of a batch needs
+ * of its operands what is needed of its results. Private to lower/. */
+#ifndef WICK_LOWER_DEMAND_H
+#define WICK_LOWER_DEMAND_H
+
+#include "compiler/ir/graph.h"
+
+/* Along an axis: WK_NONE, all; else those below this value, a size (i64[]) among main's inputs.
+ * While it is found out there are two more: nobody has asked yet, and the first few, so many. */
+typedef struct {
+  wk_value_id below[WK_MAX_RANK];
+  int64_t few[WK_MAX_RANK];
+} wk_need;
+
+/* Per value of the main graph; NULL where no input has an open size. */
+wk_need *wk_demand(const wk_graph *g, wk_arena *a);
+
+#endif
