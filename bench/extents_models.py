@@ -222,7 +222,7 @@ def real(x):
 @model(batch=(1, 4), seq=(1, 32))
 def bert(b):
     """An encoder of two layers with a padding mask, positions sliced from a buffer, and a pooler"""
-    encoder(b, width=32, heads=2, inner=64, layers=2, places=POSITIONS)
+    encoder(b, 32, 2, 64, 2, POSITIONS)
 
 
 def encoder(b, width, heads, inner, layers, places):
@@ -244,8 +244,7 @@ def encoder(b, width, heads, inner, layers, places):
         y = b.linear(b.gelu(b.linear(x, width, inner)), inner, width)
         x = b.old_norm(b.Add(y, x), width)
     b.output("last_hidden_state", x, [*text, width])
-    first = b.Gather(x, 0, axis=1)
-    pooled = b.Gemm(first, b.matrix(width, width), b.random(width), transB=1)
+    pooled = b.Gemm(b.Gather(x, 0, axis=1), b.matrix(width, width), b.random(width), transB=1)
     b.output("pooler_output", b.Tanh(pooled), ["batch", width])
 
 

@@ -62,7 +62,8 @@ static void add_matmul(network *net, int64_t m, int64_t k, int64_t n, kh_epilogu
   kh_case *c = push(net);
   c->epilogue = epilogue;
   c->matmul = (wk_cpu_matmul_desc){
-      {1, 1}, m, n, k, {m * k, m * k, k}, {0, 0, n, 1}, {m * n, m * n, n}, true, WK_CPU_F32, 0, 0, 0};
+      {1, 1}, m, n, k, {m * k, m * k, k}, {0, 0, n, 1}, {m * n, m * n, n}, true, WK_CPU_F32,
+      0, 0, 0};
   snprintf(net->names[net->n - 1], 80, "matmul %lldx%lldx%lld", (long long)m, (long long)k,
            (long long)n);
 }

@@ -38,8 +38,7 @@ static wk_status add_binds(wk_binding_set *b, const char *text) {
   for (const char *p = text; p;) {
     const char *eq = strchr(p, '='), *end = p + strcspn(p, ",");
     if (!eq || eq > end || eq == p)
-      return wk_error(WK_USAGE, "--bind %s: must be SYMBOL=N or SYMBOL=LEAST..MOST, several joined "
-                      "by commas", text);
+      return wk_error(WK_USAGE, "--bind %s: must be SYMBOL=N, several joined by commas", text);
     wk_bind bind = {.symbol = wk_arena_strndup(b->arena, p, (size_t)(eq - p))};
     WK_TRY(parse_range(eq + 1, end, wk_arena_printf(b->arena, "--bind %s", text), &bind.least,
                        &bind.value));

@@ -144,7 +144,6 @@ wk_status wk_wick_error(wick_status s, const char *detail, const char *what) {
                {WICK_NO_STEPS, WK_UNSUPPORTED},
                {WICK_DEVICE_FAILED, WK_IO},
                {WICK_RUN_FAILED, WK_INPUT},
-               {WICK_BAD_ARGUMENT, WK_INPUT},
                {WICK_NOT_PACKAGE, WK_INPUT},
                {WICK_BAD_VERSION, WK_INPUT},
                {WICK_CORRUPT, WK_INPUT},
@@ -411,6 +410,8 @@ static wk_status run_session(wk_runner *r, const wk_tensor *in, wk_tensor *out) 
   for (size_t i = 0; i < r->n_out; i++) outputs[i] = out[i].data;
   WK_TRY(set_dims(r, in));
   wick_status s = wick_session_run(r->session, inputs, outputs);
+  if (s == WICK_BAD_ARGUMENT && *wick_session_error(r->session)) /* sizes that differ */
+    return wk_error(WK_INPUT, "%s", wick_session_error(r->session));
   WK_TRY(wk_wick_error(s, wick_session_error(r->session), NULL));
   for (size_t i = 0; i < r->n_out; i++)
     memcpy(out[i].type.dims, wick_session_output_dims(r->session, (uint32_t)i),

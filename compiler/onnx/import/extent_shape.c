@@ -89,7 +89,8 @@ static wk_value_id positions(wk_onnx_node *c, const group *g, const wk_size *con
       at = wk_make_2(c, WK_OP_DIV, at, size);
     }
     int64_t stride = count(room, i + 1, g->x_to);
-    sum = plus(c, sum, stride == 1 ? own : wk_make_2(c, WK_OP_MUL, own, wk_extent_number(c, stride)));
+    if (stride != 1) own = wk_make_2(c, WK_OP_MUL, own, wk_extent_number(c, stride));
+    sum = plus(c, sum, own);
   }
   return sum == WK_NONE ? at : sum;
 }

@@ -38,7 +38,8 @@ static wk_value_id positions_of(wk_onnx_node *c, wk_value_id flags, const wk_siz
   wk_value_id set = wk_make_cast(c, flags, WK_I64);
   wk_value_id before = wk_make_2(c, WK_OP_SUB, wk_make(c, WK_OP_CUM_SUM, sum, 1, set),
                                  wk_extent_number(c, 1));
-  wk_value_id place = wk_make_where(c, flags, before, wk_extent_number(c, count)); /* else the spare one */
+  wk_value_id spare = wk_extent_number(c, count);
+  wk_value_id place = wk_make_where(c, flags, before, spare);
   wk_value_id none = wk_make_expand(c, wk_extent_number(c, 0), 1, &room);
   wk_value_id at = wk_make(c, WK_OP_SCATTER_ELEMENTS, put, 3, none, place,
                            wk_make_iota(c, count));
@@ -175,10 +176,10 @@ wk_status wk_extent_unique(wk_onnx_node *c) {
   const wk_type t = *wk_onnx_type(c, c->in[0]);
   int64_t count = wk_type_count(&t);
   bool is_flat = !wk_onnx_attr(c, "axis") || t.rank == 1;
-  if (!wk_onnx_need(c, is_flat && wk_onnx_int(c, "sorted", 1) && count > 0 &&
-                    !wk_extent_has_open(c->im, c->g, c->in[0]),
-                    "of values that are only known at run time: sorted elements of a tensor of "
-                    "known size")) return c->status;
+  bool is_open = wk_extent_has_open(c->im, c->g, c->in[0]);
+  if (!wk_onnx_need(c, !is_open, "distinct elements of a tensor whose size is only known at run "
+                    "time")) return c->status;
+  if (!is_flat || !wk_onnx_int(c, "sorted", 1) || count == 0) return c->row->handler(c);
   WK_MAKE_ATTRS(c, sort, TOP_K, top_k);
   sort->axis = 0;
   sort->k = count;

@@ -126,13 +126,17 @@ static void note_shape(wk_importer *im, const wk_declared *d, const char *name,
 
 /* Exporters get shapes of outputs wrong: what the node makes counts, and a note says so. */
 static wk_status check_output_type(wk_importer *im, const wk_declared *d, const char *name,
-                                   const wk_type *made) {
+                                   const wk_graph *g, wk_value_id v) {
+  const wk_type *made = &wk_val(g, v)->type;
+  const wk_sized *sized = wk_extent_find(im, g, v);
   bool is_text = d->elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
   if (is_text || (d->dtype != WK_DTYPE_NONE && d->dtype != made->dtype))
     return wk_error_at(WK_INPUT, name, "is declared %s, but its node produces %s",
                        is_text ? "strings" : wk_dtype_name(d->dtype), wk_dtype_name(made->dtype));
   bool fits = d->rank < 0 || d->rank == made->rank;
-  for (int i = 0; fits && i < d->rank; i++) fits = d->dims[i] < 0 || d->dims[i] == made->dims[i];
+  for (int i = 0; fits && i < d->rank; i++)
+    fits = d->dims[i] < 0 || d->dims[i] == made->dims[i] ||
+           (sized && sized->dims[i] && d->dims[i] < made->dims[i]);
   if (!fits) note_shape(im, d, name, made);
   return NULL;
 }
@@ -142,7 +146,7 @@ static wk_status check_output_type(wk_importer *im, const wk_declared *d, const 
 static wk_status add_tensor(wk_importer *im, wk_scope *s, wk_map *made, const char *name,
                             const wk_declared *d, wk_value_id v) {
   uint32_t other;
-  WK_TRY(check_output_type(im, d, name, &wk_val(s->g, v)->type));
+  WK_TRY(check_output_type(im, d, name, s->g, v));
   if (wk_map_get(made, name, &other) && other != v)
     return wk_error_at(WK_INPUT, name, "two outputs, or elements of outputs, have this name");
   wk_map_put(made, name, v);

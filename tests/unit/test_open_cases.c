@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Operators where sizes are only known at run time, in forms that random models do not have: one
+ * import for all sizes gives what an import for each does, or refuses, or the run fails. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/pipeline/runner.h"
+#include "tests/hostile/model_text.h"
+
+enum { LEAST = 1, MOST = 5 };
+
+static void must(const char *text, wk_status s) {
+  if (s) fail_msg("%s\n%s", text, s->message);
+}
+
+/* n 0: open, from `least`. NULL: what *refusal says. */
+static wk_runner *runner_of(const char *text, int64_t least, int64_t n, wk_status *refusal) {
+  const wk_bind bind = {.symbol = "N", .value = n ? n : MOST, .is_open = !n, .least = least};
+  const wk_import_options o = {.binds = &bind, .n_binds = 1, .list_all = true};
+  const wk_runner_options ro = {.target = {.target = "eval"}, .model_name = "case"};
+  wk_str model = {0};
+  wk_module *m = NULL;
+  wk_runner *r = NULL;
+  model_text(text, &model);
+  *refusal = wk_import_onnx_memory(model.s, model.n, &o, NULL, &m);
+  wk_str_free(&model);
+  if (!*refusal) must(text, wk_runner_of_module(m, &ro, &r));
+  return r;
+}
+
+/* Numbers that differ, integers from 0 to 2. */
+static void draw(const wk_type *t, wk_tensor *out) {
+  must("a tensor", wk_tensor_alloc(t, out));
+  for (int64_t i = 0; i < wk_type_count(t); i++) {
+    double v = (double)((i * 7 + 3) % 11) / 4 + 0.25;
+    if (wk_dtype_is_float(t->dtype)) wk_store_f64(out->data, t->dtype, i, v);
+    else wk_store_i64(out->data, t->dtype, i, (i * 5 + 1) % 3);
+  }
+}
+
+static void check_same(const char *text, int64_t n, const wk_tensor *want, const wk_tensor *got) {
+  if (!wk_shape_equal(&want->type, &got->type))
+    fail_msg("%s\nat %lld: %lld elements instead of %lld", text, (long long)n,
+             (long long)wk_type_count(&got->type), (long long)wk_type_count(&want->type));
+  for (int64_t i = 0; i < wk_type_count(&want->type); i++) {
+    double a = wk_load_f64(want->data, want->type.dtype, i);
+    double b = wk_load_f64(got->data, got->type.dtype, i);
+    if (!(fabs(a - b) <= 1e-3 + 1e-3 * fabs(a)) && !(isnan(a) && isnan(b)))
+      fail_msg("%s\nat %lld: element %lld is %g, not %g", text, (long long)n, (long long)i, b, a);
+  }
+}
+
+/* NULL: the run fails. */
+static wk_tensor *run(const char *text, wk_runner *r, const wk_tensor *in, wk_tensor *out) {
+  wk_status s = wk_runner_run(r, in, out);
+  if (s && s->code != WK_INPUT) fail_msg("%s\n%s", text, s->message);
+  bool fails = s != NULL;
+  wk_status_free(s);
+  return fails ? NULL : out;
+}
+
+/* Both fail, or give the same. */
+static void compare_at(const char *text, wk_runner *open, int64_t n) {
+  wk_tensor in[4] = {{{0}, NULL}}, want[4] = {{{0}, NULL}}, got[4] = {{{0}, NULL}};
+  wk_status refusal;
+  wk_runner *exact = runner_of(text, LEAST, n, &refusal);
+  wk_status_free(refusal); /* the size does not fit the model */
+  for (size_t i = 0; i < wk_runner_inputs(open); i++) {
+    wk_type t = *wk_runner_input_type(open, i);
+    const wk_module *m = wk_runner_module(open);
+    for (size_t k = 0; k < m->open_axes.n; k++) {
+      const wk_open_axis *a = &m->open_axes.data[k];
+      if (!a->is_output && !strcmp(a->tensor, wk_runner_input_name(open, i))) t.dims[a->axis] = n;
+    }
+    draw(&t, &in[i]);
+  }
+  wk_tensor *a = exact ? run(text, exact, in, want) : NULL, *b = run(text, open, in, got);
+  if (!a != !b) fail_msg("%s\nat %lld: %s", text, (long long)n, a ? "fails" : "does not fail");
+  for (size_t i = 0; a && i < wk_runner_outputs(open); i++) check_same(text, n, &a[i], &b[i]);
+  for (size_t i = 0; i < 4; i++) {
+    wk_tensor_free(&in[i]);
+    wk_tensor_free(&want[i]);
+    wk_tensor_free(&got[i]);
+  }
+  wk_runner_free(exact);
+}
+
+static const char *const followed[] = {
+    "in x u8[N]; ReduceMax x -> y; ReduceMin x -> z; out y; out z",
+    "in x u8[N]; ArgMax x -> y; ArgMin x -> z; out y; out z",
+    "in x u8[1,1,N]; MaxPool x -> y {kernel_shape=[2] pads=[1,1]}; out y",
+    "in x u32[N]; init k i64[1]={1}; TopK x,k -> y,i; out y; out i",
+    "fun F a -> b (NonZero a -> b); in x f32[N,2]; in z f32[3]; init o f32[]={0}; "
+    "Greater x,o -> g; Sub z,z -> d; local.F g -> y; local.F d -> w; out y; out w",
+    "in x f32[N,2]; init i i64[2,1]={-1,0}; GatherND x,i -> y; out y",
+    "in x f32[N,2]; init i i64[2,2]={-1,-2,0,1}; GatherND x,i -> y; out y",
+    "in x f32[N,2]; init i i64[1,1]={-1}; init u f32[1,2]={7,8}; ScatterND x,i,u -> y; out y",
+    "in x f32[4,N]; init i i64[1,2]={1,-1}; init u f32[1]={7}; ScatterND x,i,u -> y; out y",
+    "in x f16[N]; Mul x,x -> s; ReduceMean s -> y; out y",
+    "in x f32[N,1,3]; init a i64[1]={1}; Squeeze x,a -> y; out y",
+    "in x f32[N,3]; init a i64[1]={0}; Squeeze x,a -> y; out y",
+    "in x f32[N]; Shape x -> s; Squeeze s -> n; init z i64[]={0}; init o i64[]={1}; "
+    "Range z,n,o -> y; out y",
+    "in x f32[N]; init s i64[2]={2,-1}; Reshape x,s -> y; out y",
+    "in x f32[N]; init s i64[1]={3}; Reshape x,s -> y; out y",
+    "in x f32[N]; init s i64[2]={2,1}; Split x,s -> y,z; out y; out z",
+    "in x f32[N,2]; init i i64[1]={3}; Gather x,i -> y; out y",
+    "in x f32[N,2]; init i i64[1]={-3}; Gather x,i -> y; out y",
+    "in x f32[1,1,N]; init w f32[1,1,4]={1,2,3,4}; Conv x,w -> y {strides=[2] pads=[3,3]}; out y",
+    "in x f32[1,1,N]; AveragePool x -> y {kernel_shape=[3] pads=[1,1] strides=[2]}; out y",
+    "in x f32[1,1,N]; init r f32[0]; init s f32[3]={1,1,2}; Resize x,r,s -> y "
+    "{mode=\"linear\"}; out y",
+};
+
+static void sizes_are_followed(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(followed); i++) {
+    wk_status refusal;
+    wk_runner *open = runner_of(followed[i], LEAST, 0, &refusal);
+    must(followed[i], refusal);
+    for (int64_t n = LEAST; n <= MOST; n++) compare_at(followed[i], open, n);
+    wk_runner_free(open);
+  }
+}
+
+static const struct { const char *text, *reason; } refused[] = {
+    {"in x f32[N,1,2]; Squeeze x -> y; out y", "whether axis 0 has one element"},
+    {"in x f32[N,2]; in s f32[2]; in b f32[2]; in m f32[2]; in v f32[2]; "
+     "BatchNormalization x,s,b,m,v -> y {training_mode=1}; out y", "the mean of a batch"},
+    {"in x f32[N]; Shape x -> s; Cast s -> b {to=9}; Cast b -> k {to=7}; ConstantOfShape k -> y; "
+     "out y", "only known at run time"},
+    {"in x f32[N]; Shape x -> s; init o i64[1]={1}; Sub s,o -> k; in z f32[4]; Reshape z,k -> y; "
+     "out y", "which says something else"},
+    {"in x f32[N,2,2]; Det x -> y; out y", "not followed through Det"},
+    {"in s f32[2]; in x f32[N,2]; Scan s,x -> e,y {num_scan_inputs=1 body=(in a f32[2]; "
+     "in b f32[2]; Add a,b -> d; Mul a,b -> o; out d; out o)}; out e; out y",
+     "not followed through Scan"},
+    {"in x f32[N,2]; in c bool[]; If c -> y {then_branch=(Exp x -> a; out a) "
+     "else_branch=(Neg x -> b; out b)}; out y", "one of its graphs reads x"},
+};
+
+static void others_are_refused(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(refused); i++) {
+    wk_status s;
+    wk_runner *r = runner_of(refused[i].text, LEAST, 0, &s);
+    if (r || s->code != WK_UNSUPPORTED || !strstr(s->message, refused[i].reason))
+      fail_msg("%s\n%s", refused[i].text, s ? s->message : "is taken");
+    wk_status_free(s);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_are_followed),
+                                     cmocka_unit_test(others_are_refused)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
