@@ -63,7 +63,7 @@ static void add_matmul(network *net, int64_t m, int64_t k, int64_t n, kh_epilogu
   c->epilogue = epilogue;
   c->matmul = (wk_cpu_matmul_desc){
       {1, 1}, m, n, k, {m * k, m * k, k}, {0, 0, n, 1}, {m * n, m * n, n}, true, WK_CPU_F32,
-      0, 0, 0};
+      WK_CPU_NO_LIMITS};
   snprintf(net->names[net->n - 1], 80, "matmul %lldx%lldx%lld", (long long)m, (long long)k,
            (long long)n);
 }
@@ -120,12 +120,12 @@ static void bert(network *net) {
     kh_case *c = push(net);
     c->matmul = (wk_cpu_matmul_desc){
         {1, 12},           128,   128,       64, {0, 64, 768}, {0, 64, 1, 768},
-        {0, 128 * 128, 128}, false, WK_CPU_F32, 0, 0, 0};
+        {0, 128 * 128, 128}, false, WK_CPU_F32, WK_CPU_NO_LIMITS};
     snprintf(net->names[net->n - 1], 80, "attention Q*K^T 12x128x64x128");
     c = push(net);
     c->matmul = (wk_cpu_matmul_desc){
         {1, 12},         128,          64,    128,       {0, 128 * 128, 128},
-        {0, 64, 768, 1}, {0, 64, 768}, false, WK_CPU_F32, 0, 0, 0};
+        {0, 64, 768, 1}, {0, 64, 768}, false, WK_CPU_F32, WK_CPU_NO_LIMITS};
     snprintf(net->names[net->n - 1], 80, "attention P*V 12x128x128x64");
     add_matmul(net, 128, 768, 768, KH_BIAS_RESIDUAL_RELU);
     add_matmul(net, 128, 768, 3072, KH_BIAS_RELU);

@@ -58,7 +58,8 @@ typedef struct wk_inst wk_inst;
 typedef struct { WK_VEC(wk_inst *) insts; } wk_block;
 
 /* A licence: nobody needs what the instruction writes at positions of this axis (of its iteration:
- * the dims of operand 0, of a reduce those of its inputs) from `size` on. Whoever computes it all
+ * the dims of operand 0, of a reduce those of its inputs) from `size` on. Axis `rank` of a matmul
+ * is the one that it sums over: from `size` on one of its operands is zero. Whoever computes it all
  * the same does nothing wrong. */
 typedef struct {
   int axis;

@@ -19,6 +19,7 @@ typedef struct {
   wk_arena *a;
   wk_need *needs;
   mask *masks;
+  wk_value_id (*zeros)[WK_MAX_RANK];
 } demand;
 
 static const wk_type *type(const demand *d, wk_value_id v) { return &wk_val(d->g, v)->type; }
@@ -77,15 +78,42 @@ static mask reshaped_mask(const demand *d, const wk_node *n) {
   return (mask){.axis = -1};
 }
 
+/* ---- zeros ----------------------------------------------------------------------------------- */
+
+static bool is_zero(const wk_expr_node *x) {
+  return x->op == WK_EX_CONST && (wk_dtype_is_float(x->dtype) ? x->imm.f == 0 : x->imm.i == 0);
+}
+
+/* A select of zero elsewhere, of which the other operand may be one, too. */
+static void zeros_of_map(demand *d, const wk_node *n, const wk_expr *e) {
+  int rank = type(d, n->out[0])->rank;
+  for (const wk_expr_node *x = &e->nodes[e->results[0]];
+       x->op == WK_EX_SELECT && is_zero(&e->nodes[x->arg[2]]); x = &e->nodes[x->arg[1]]) {
+    mask m = mask_in(d, n, e, x->arg[0], rank);
+    if (m.axis >= 0 && m.axis < rank) d->zeros[n->out[0]][m.axis] = m.size;
+  }
+}
+
+static void carry_zeros(demand *d, const wk_node *n) {
+  wk_value_id x = n->in[0], y = n->out[0];
+  for (int i = 0; n->op == WK_OP_TRANSPOSE && i < type(d, y)->rank; i++)
+    d->zeros[y][i] = d->zeros[x][WK_ATTR(n, transpose)->perm.v[i]];
+}
+
 static void find_masks(demand *d) {
-  for (size_t v = 0; v < d->g->values.n; v++) d->masks[v].axis = -1;
+  for (size_t v = 0; v < d->g->values.n; v++) {
+    d->masks[v].axis = -1;
+    for (int i = 0; i < WK_MAX_RANK; i++) d->zeros[v][i] = WK_NONE;
+  }
   for (size_t i = 0; i < d->g->nodes.n; i++) {
     const wk_node *n = wk_nod(d->g, (wk_node_id)i);
     if (n->dead || n->n_out != 1 || n->out[0] == WK_NONE) continue;
     if (n->op == WK_OP_RESHAPE) d->masks[n->out[0]] = reshaped_mask(d, n);
-    if (n->op != WK_OP_MAP || type(d, n->out[0])->dtype != WK_BOOL) continue;
-    const wk_expr *e = WK_ATTR(n, map)->body;
-    if (e) d->masks[n->out[0]] = mask_in(d, n, e, e->results[0], type(d, n->out[0])->rank);
+    carry_zeros(d, n);
+    const wk_expr *e = n->op == WK_OP_MAP ? WK_ATTR(n, map)->body : NULL;
+    if (e) zeros_of_map(d, n, e);
+    if (e && type(d, n->out[0])->dtype == WK_BOOL)
+      d->masks[n->out[0]] = mask_in(d, n, e, e->results[0], type(d, n->out[0])->rank);
   }
 }
 
@@ -325,14 +353,16 @@ static void need_outputs(demand *d) {
   }
 }
 
-wk_need *wk_demand(const wk_graph *g, wk_arena *a) {
+wk_demand *wk_demand_find(const wk_graph *g, wk_arena *a) {
   const wk_module *m = g->module;
   bool is_open = false;
   for (size_t i = 0; i < m->open_axes.n && g == m->main; i++)
     is_open = is_open || !m->open_axes.data[i].size_is_output;
   if (!is_open) return NULL;
   demand d = {.g = g, .a = a, .needs = wk_arena_alloc(a, g->values.n * sizeof *d.needs),
-              .masks = wk_arena_alloc(a, g->values.n * sizeof *d.masks)};
+              .masks = wk_arena_alloc(a, g->values.n * sizeof *d.masks),
+              .zeros = wk_arena_alloc(a, g->values.n * sizeof *d.zeros)};
+  wk_demand *out = wk_arena_alloc(a, g->values.n * sizeof *out);
   for (size_t v = 0; v < g->values.n; v++) d.needs[v] = unknown();
   find_masks(&d);
   need_outputs(&d);
@@ -343,5 +373,9 @@ wk_need *wk_demand(const wk_graph *g, wk_arena *a) {
   for (size_t v = 0; v < g->values.n; v++)
     for (int i = 0; i < WK_MAX_RANK; i++)
       if (d.needs[v].below[i] >= FEW) d.needs[v].below[i] = WK_NONE;
-  return d.needs;
+  for (size_t v = 0; v < g->values.n; v++) {
+    out[v].need = d.needs[v];
+    memcpy(out[v].zero, d.zeros[v], sizeof out[v].zero);
+  }
+  return out;
 }

@@ -15,7 +15,13 @@ typedef struct {
   int64_t few[WK_MAX_RANK];
 } wk_need;
 
+/* zero: the size from which on the value is zero along an axis; WK_NONE: none is known. */
+typedef struct {
+  wk_need need;
+  wk_value_id zero[WK_MAX_RANK];
+} wk_demand;
+
 /* Per value of the main graph; NULL where no input has an open size. */
-wk_need *wk_demand(const wk_graph *g, wk_arena *a);
+wk_demand *wk_demand_find(const wk_graph *g, wk_arena *a);
 
 #endif

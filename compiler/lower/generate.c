@@ -180,20 +180,33 @@ static wk_value_id needed_below(const wk_gen_graph *gg, const wk_node *n, int ax
   wk_value_id below = WK_NONE;
   for (uint32_t k = 0; k < n->n_out; k++) {
     if (n->out[k] == WK_NONE) continue;
-    wk_value_id own = gg->needs[n->out[k]].below[axis];
+    wk_value_id own = gg->demand[n->out[k]].need.below[axis];
     if (own == WK_NONE || (below != WK_NONE && own != below)) return WK_NONE;
     below = own;
   }
   return below;
 }
 
+/* From which on what a matmul sums over is zero. */
+static wk_value_id summed_below(const wk_gen_graph *gg, const wk_node *n) {
+  int a = wk_val(gg->g, n->in[0])->type.rank, b = wk_val(gg->g, n->in[1])->type.rank;
+  wk_value_id below = gg->demand[n->in[0]].zero[a - 1];
+  return below != WK_NONE ? below : gg->demand[n->in[1]].zero[b - 2];
+}
+
+static void add_limit(wk_gen *c, wk_gen_graph *gg, wk_inst *i, int axis, wk_value_id below) {
+  if (below == WK_NONE || i->n_limits == WK_MAX_LIMITS) return;
+  i->limits[i->n_limits++] = (wk_limit){axis, *wk_gen_storage(c, gg, below)};
+}
+
 static void set_limits(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i) {
   bool is_plain = n->op == WK_OP_MAP || n->op == WK_OP_REDUCE || n->op == WK_OP_MATMUL;
-  for (int d = 0; gg->needs && is_plain && d < i->operands[0].rank; d++) {
+  int rank = i->operands[0].rank;
+  if (!gg->demand || !is_plain) return;
+  if (n->op == WK_OP_MATMUL) add_limit(c, gg, i, rank, summed_below(gg, n));
+  for (int d = rank - 1; d >= 0; d--) {
     int axis = axis_of_result(n, d);
-    wk_value_id below = axis < 0 ? WK_NONE : needed_below(gg, n, axis);
-    if (below == WK_NONE || i->n_limits == WK_MAX_LIMITS) continue;
-    i->limits[i->n_limits++] = (wk_limit){d, *wk_gen_storage(c, gg, below)};
+    add_limit(c, gg, i, d, axis < 0 ? WK_NONE : needed_below(gg, n, axis));
   }
 }
 
@@ -312,7 +325,7 @@ void wk_gen_body(wk_gen *c, const wk_graph *g, const wk_view *inputs, const wk_v
                  wk_block *block) {
   wk_gen_graph gg = {.g = g, .block = block};
   gg.st = wk_arena_alloc(c->scratch, g->values.n * sizeof *gg.st);
-  gg.needs = wk_demand(g, c->scratch);
+  gg.demand = wk_demand_find(g, c->scratch);
   for (size_t i = 0; i < g->inputs.n; i++) wk_gen_redirect(&gg, g->inputs.data[i], inputs[i]);
   size_t plain = wk_graph_plain_outputs(g);
   for (size_t i = 0; i < plain; i++) {

@@ -21,7 +21,7 @@ typedef struct {
 typedef struct {
   const wk_graph *g;
   wk_storage *st; /* per value */
-  wk_need *needs; /* per value; NULL: all of all */
+  wk_demand *demand; /* per value; NULL: all of all */
   wk_block *block;
 } wk_gen_graph;
 

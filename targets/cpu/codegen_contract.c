@@ -117,7 +117,7 @@ wk_status wk_codegen_contract(wk_codegen *c, const wk_inst *i) {
   else WK_TRY(wk_cpu_window_codegen(&c->e, &k.conv, k.w_step, &epi, &kernel));
   if (k.is_packed && kernel.packed_bytes > c->p->buffers.data[i->operands[k.b].buffer].size)
     return wk_error_at(WK_INTERNAL, i->name, "packed weights have another size");
-  wk_ssa args[4 + WK_CPU_MAX_OPERANDS];
+  wk_ssa args[3 + WK_CPU_MAX_OPERANDS + WK_MAX_LIMITS];
   uint32_t n_args = 3 + (uint32_t)k.n_operands;
   args[0] = wk_codegen_address(c, &i->operands[WK_CONTRACT_Y]);
   args[1] = wk_codegen_address(c, &i->operands[k.a]);
@@ -126,7 +126,8 @@ wk_status wk_codegen_contract(wk_codegen *c, const wk_inst *i) {
     args[3 + o] = wk_codegen_address(c, &i->operands[k.operand[o]]);
   double ns = (double)wk_inst_macs(i) / macs_per_ns(c->e.simd, i);
   if (k.is_packed) ns += (double)kernel.packed_bytes / 10;
-  if (kernel.limit) args[n_args++] = wk_codegen_address(c, &i->limits[kernel.limit - 1].size);
+  for (int l = 0; l < kernel.n_limits; l++)
+    args[n_args++] = wk_codegen_address(c, &i->limits[kernel.limits[l] - 1].size);
   wk_codegen_run(c, &kernel, args, n_args, ns);
   return NULL;
 }

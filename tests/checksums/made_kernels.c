@@ -107,7 +107,8 @@ static kh_case conv_of(const made_conv *v, bool is_nchw) {
 static kh_case product_of(const made_product *v) {
   kh_case c = {0};
   c.matmul = (wk_cpu_matmul_desc){{1, 1}, v->m, v->n, v->k, {0, 0, v->k}, {0, 0, v->n, 1},
-                                  {v->m * v->n, v->m * v->n, v->n}, v->batch == 0, WK_CPU_F32};
+                                  {v->m * v->n, v->m * v->n, v->n}, v->batch == 0, WK_CPU_F32,
+                                  WK_CPU_NO_LIMITS};
   wk_cpu_matmul_desc *d = &c.matmul;
   if (v->is_transposed) d->b_stride[2] = 1, d->b_stride[3] = v->k;
   if (v->batch == 0) return c;

@@ -158,7 +158,8 @@ static kh_case *matmul(suite *s, const char *name, int64_t m, int64_t k, int64_t
   kh_case *c = &s->cases[s->n++];
   *c = (kh_case){.name = name, .epilogue = e};
   c->matmul = (wk_cpu_matmul_desc){{1, 1},       m, n, k, {0, 0, k}, {0, 0, n, 1},
-                                   {m * n, m * n, n}, true, WK_CPU_F32};
+                                   {m * n, m * n, n}, true, WK_CPU_F32,
+                                    WK_CPU_NO_LIMITS};
   return c;
 }
 

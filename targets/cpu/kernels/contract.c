@@ -256,13 +256,15 @@ static bool reads_words(const wk_program *p, const wk_view *v, int axis) {
   return v->step == 0 && last + past < p->buffers.data[v->buffer].size;
 }
 
-/* Limits of rows, and of the outermost batch where that has several. */
-static void describe_limits(wk_cpu_matmul_desc *d, const wk_inst *i, int row) {
+/* Limits of rows, columns and what is summed up, and of the outermost batch that has several. */
+static void describe_limits(wk_cpu_matmul_desc *d, const wk_inst *i, int row, int column) {
   const wk_view *y = &i->operands[WK_CONTRACT_Y];
   int first = 0;
   while (first < y->rank - 2 && y->dims[first] == 1) first++;
   for (uint32_t k = 0; k < i->n_limits; k++) {
     if (i->limits[k].axis == row) d->row_limit = 1 + (int)k;
+    if (i->limits[k].axis == column) d->column_limit = 1 + (int)k;
+    if (i->limits[k].axis == y->rank) d->fold_limit = 1 + (int)k;
     if (i->limits[k].axis != first || first >= y->rank - 2) continue;
     d->batch_limit = 1 + (int)k;
     d->batch_rows = d->m;
@@ -288,7 +290,7 @@ static void describe_matmul(wk_contract *c, const wk_program *p, const wk_inst *
       .y_stride = {b->strides[1][0], b->strides[0][0], stride_of(y, row)},
       .b_constant = c->is_packed,
       .types = types_of(i, c->a, c->b, 0)};
-  describe_limits(&c->matmul, i, row);
+  describe_limits(&c->matmul, i, row, col);
   bool is_narrow = wk_cpu_is_float(&c->matmul.types) && c->matmul.types.a != WK_F32;
   if (is_narrow && c->matmul.k > MAX_WIDE_K) c->fix |= WK_FIX_WIDE;
   if (y->dims[col] != 1 && y->strides[col] != 1) c->fix |= WK_FIX_Y;

@@ -101,7 +101,9 @@ typedef struct {
   int64_t b_k, b_n, k;
   wk_panels panels;
   wk_cpu_types types; /* in memory; of narrow floats tiles read A, and a B packed here, as f32 */
-  int64_t limit_rows; /* 0: all rows; else so many for each unit of the i64 behind the operands */
+  /* Limits: 0: all; else which of the i64s behind the operands, from 1 on, says how many. */
+  int row_limit, column_limit, fold_limit; /* fold: with one tap, words of one element */
+  int64_t limit_rows; /* rows for each unit of row_limit */
   const wk_cpu_epilogue *epi;
 } wk_gemm;
 

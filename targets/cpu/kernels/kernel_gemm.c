@@ -128,7 +128,13 @@ typedef struct {
   const char *id;                        /* names this product's functions */
   wk_ssa y, b, ops[WK_CPU_MAX_OPERANDS]; /* of the task's batch */
   wk_ssa scratch, tile0, tile1, row0;
+  wk_ssa units, k_blocks; /* of k that are summed up: elements of one tap, or taps; blocks */
+  wk_ssa columns;         /* NULL: all */
 } driver;
+
+static wk_ssa rounded_up(wk_llvm *e, wk_ssa n, int64_t by) {
+  return wk_llvm_div(e, wk_llvm_add(e, n, wk_llvm_int(e, by - 1)), by);
+}
 
 static wk_ssa first_row(driver *d, wk_ssa tile) {
   wk_llvm *e = d->e;
@@ -216,9 +222,9 @@ static void tile_loop(driver *d, const panel *pn, wk_ssa b, wk_ssa flags) {
   const wk_gemm_plan *p = d->p;
   int64_t astep = p->rows * 8;
   bool by_tap = g->taps > 1, is_cut = p->k_blocks > 1;
-  wk_ssa whole = wk_llvm_int(e, by_tap ? g->taps : g->kc);
   wk_ssa extent =
-      is_cut ? wk_llvm_min(e, wk_llvm_int(e, p->k_step), wk_llvm_sub(e, whole, pn->k_at)) : whole;
+      is_cut ? wk_llvm_min(e, wk_llvm_int(e, p->k_step), wk_llvm_sub(e, d->units, pn->k_at))
+             : d->units;
   wk_ssa zero = wk_llvm_int(e, 0), args[WK_TILE_MAX_ARGS];
   wk_ssa depth = by_tap ? wk_llvm_mul(e, extent, g->kc) : extent;
   args[WK_TILE_TAPS] = by_tap ? extent : wk_llvm_int(e, 1);
@@ -268,8 +274,8 @@ static wk_ssa panel_block(driver *d, const panel *pn) {
       wk_llvm_add(e, wk_llvm_mul(e, pn->k_at, word * g->b_k), wk_llvm_mul(e, pn->column, g->b_n)));
   wk_ssa dst = wk_llvm_off(e, d->scratch, d->p->pack_at + first);
   wk_ssa depth =
-      wk_llvm_min(e, wk_llvm_int(e, d->p->k_step), wk_llvm_sub(e, wk_llvm_int(e, g->kc), pn->k_at));
-  if (d->p->k_blocks == 1) depth = wk_llvm_int(e, g->kc);
+      wk_llvm_min(e, wk_llvm_int(e, d->p->k_step), wk_llvm_sub(e, d->units, pn->k_at));
+  if (d->p->k_blocks == 1) depth = d->units;
   wk_ssa left = wk_llvm_sub(e, wk_llvm_int(e, g->n), pn->column);
   bool is_straight = g->b_n == element;
   wk_ssa elements = wk_llvm_sub(e, wk_llvm_int(e, g->k), wk_llvm_mul(e, pn->k_at, word));
@@ -289,7 +295,8 @@ static void k_block(driver *d, panel *pn, wk_ssa index) {
   pn->k_at = zero;
   if (d->p->k_blocks > 1) {
     pn->k_at = wk_llvm_mul(e, index, d->p->k_step);
-    wk_ssa more = as_int(e, wk_llvm_lt(e, index, wk_llvm_int(e, d->p->k_blocks - 1)));
+    wk_ssa last = wk_llvm_sub(e, d->k_blocks, wk_llvm_int(e, 1));
+    wk_ssa more = as_int(e, wk_llvm_lt(e, index, last));
     flags = wk_llvm_add(e, as_int(e, wk_llvm_lt(e, zero, index)), wk_llvm_mul(e, more, 2));
   }
   tile_loop(d, pn, panel_block(d, pn), flags);
@@ -302,7 +309,7 @@ static void panel_body(driver *d, panel *pn) {
     return;
   }
   wk_llvm_loop l;
-  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), wk_llvm_int(e, d->p->k_blocks), 1, NULL, 0);
+  wk_llvm_begin(e, &l, wk_llvm_int(e, 0), d->k_blocks, 1, NULL, 0);
   k_block(d, pn, l.i);
   wk_llvm_end(e, &l, NULL);
 }
@@ -320,7 +327,9 @@ static void panel_loops(driver *d, wk_ssa group) {
   wk_ssa p1 = wk_llvm_add(e, p0, wk_llvm_int(e, d->p->group_panels));
   if (plain > 0) {
     wk_llvm_loop l;
-    wk_llvm_begin(e, &l, p0, wk_llvm_min(e, p1, wk_llvm_int(e, plain)), 1, NULL, 0);
+    wk_ssa end = wk_llvm_min(e, p1, wk_llvm_int(e, plain));
+    if (d->columns) end = wk_llvm_min(e, end, rounded_up(e, d->columns, width));
+    wk_llvm_begin(e, &l, p0, end, 1, NULL, 0);
     panel pn = {
         .nv = ps->nv, .column = wk_llvm_mul(e, l.i, width), .b_bytes = wk_llvm_mul(e, l.i, bytes)};
     panel_body(d, &pn);
@@ -337,13 +346,36 @@ static void panel_loops(driver *d, wk_ssa group) {
   wk_llvm_endif(e, &s);
 }
 
-/* Tiles that hold all rows below the limit: none has fewer than p->base rows. */
+static wk_ssa limit(const driver *d, wk_ssa args, int which) {
+  wk_llvm *e = d->e;
+  int64_t arg = 3 + d->g->epi->n_operands + which - 1;
+  wk_ssa at = wk_llvm_load(e, e->ptr, wk_llvm_off(e, args, 8 * arg));
+  return wk_llvm_load(e, e->i64, at);
+}
+
+/* Tiles that hold all rows below the limit: the first ones are taller by a row. */
 static wk_ssa limit_of_tiles(const driver *d, wk_ssa args) {
   wk_llvm *e = d->e;
-  int64_t arg = 3 + d->g->epi->n_operands;
-  wk_ssa at = wk_llvm_load(e, e->ptr, wk_llvm_off(e, args, 8 * arg));
-  wk_ssa rows = wk_llvm_mul(e, wk_llvm_load(e, e->i64, at), d->g->limit_rows);
-  return wk_llvm_div(e, wk_llvm_add(e, rows, wk_llvm_int(e, d->p->base - 1)), d->p->base);
+  const wk_gemm_plan *p = d->p;
+  wk_ssa rows = wk_llvm_mul(e, limit(d, args, d->g->row_limit), d->g->limit_rows);
+  wk_ssa taller = wk_llvm_int(e, p->taller * p->rows);
+  wk_ssa behind = rounded_up(e, wk_llvm_sub(e, rows, taller), p->base);
+  behind = wk_llvm_add(e, behind, wk_llvm_int(e, p->taller));
+  return wk_llvm_select(e, wk_llvm_lt(e, rows, taller), rounded_up(e, rows, p->rows), behind);
+}
+
+/* What is summed up, one element at least: it is zero where there is none. */
+static void set_depth(driver *d, wk_ssa args) {
+  wk_llvm *e = d->e;
+  const wk_gemm *g = d->g;
+  d->units = wk_llvm_int(e, g->taps > 1 ? g->taps : g->kc);
+  d->k_blocks = wk_llvm_int(e, d->p->k_blocks);
+  d->columns = g->column_limit ? limit(d, args, g->column_limit) : NULL;
+  if (!g->fold_limit) return;
+  wk_ssa one = wk_llvm_int(e, 1), given = limit(d, args, g->fold_limit);
+  given = wk_llvm_select(e, wk_llvm_lt(e, given, one), one, given);
+  d->units = wk_llvm_min(e, d->units, given);
+  d->k_blocks = rounded_up(e, d->units, d->p->k_step);
 }
 
 static void task_body(driver *d, wk_ssa args, wk_ssa index) {
@@ -362,7 +394,8 @@ static void task_body(driver *d, wk_ssa args, wk_ssa index) {
   d->tile1 = wk_llvm_min(e, wk_llvm_add(e, d->tile0, wk_llvm_int(e, p->block_tiles)),
                          wk_llvm_int(e, p->tiles));
   wk_llvm_branch some;
-  if (g->limit_rows) {
+  set_depth(d, args);
+  if (g->row_limit) {
     d->tile1 = wk_llvm_min(e, d->tile1, limit_of_tiles(d, args));
     wk_llvm_if(e, &some, wk_llvm_lt(e, d->tile0, d->tile1));
   }
@@ -370,7 +403,7 @@ static void task_body(driver *d, wk_ssa args, wk_ssa index) {
   const wk_ssa rows_args[] = {d->scratch, a, d->tile0, d->tile1, d->row0, first_row(d, d->tile1)};
   wk_llvm_call(e, wk_rows_codegen(e, g, p, d->id), rows_args, WK_ROWS_ARGS);
   panel_loops(d, group);
-  if (g->limit_rows) wk_llvm_endif(e, &some);
+  if (g->row_limit) wk_llvm_endif(e, &some);
 }
 
 static uint64_t identity(const wk_gemm *g) {

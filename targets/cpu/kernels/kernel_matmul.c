@@ -81,6 +81,12 @@ void wk_cpu_matmul_reach(const wk_simd *simd, const wk_cpu_matmul_desc *d, const
   free(one);
 }
 
+/* Its number among those that the kernel reads; 0: it is none. */
+static int add_limit(int limit, int limits[3], int *n) {
+  if (limit) limits[(*n)++] = limit;
+  return limit ? *n : 0;
+}
+
 wk_status wk_cpu_matmul_codegen(wk_llvm *e, const wk_cpu_matmul_desc *d, const wk_cpu_epilogue *epi,
                                 wk_cpu_kernel *out) {
   if (!epi) epi = &no_epilogue;
@@ -122,11 +128,17 @@ wk_status wk_cpu_matmul_codegen(wk_llvm *e, const wk_cpu_matmul_desc *d, const w
     g.op_batch[i][1] = epi->operands[i].stride[1] * op_size;
     g.op_row[i] = epi->operands[i].stride[2] * op_size;
   }
-  bool is_one = g.batch[0] == 1 && g.batch[1] == 1;
-  int limit = d->batch_limit && is_one ? d->batch_limit : g.m == d->m ? d->row_limit : 0;
-  if (limit) g.limit_rows = limit == d->batch_limit ? d->batch_rows : 1;
+  int limits[3], n_limits = 0;
+  bool is_one = g.batch[0] == 1 && g.batch[1] == 1, is_float = wk_dot_unit(&d->types) == 1;
+  int rows = d->batch_limit && is_one ? d->batch_limit : g.m == d->m ? d->row_limit : 0;
+  g.limit_rows = rows == d->batch_limit ? d->batch_rows : 1;
+  g.row_limit = add_limit(rows, limits, &n_limits);
+  g.column_limit = add_limit(d->column_limit, limits, &n_limits);
+  g.fold_limit = add_limit(is_float ? d->fold_limit : 0, limits, &n_limits);
+  if (!rows) g.limit_rows = 0;
   WK_TRY(wk_gemm_codegen(e, &g, out));
-  out->limit = limit;
+  out->n_limits = n_limits;
+  memcpy(out->limits, limits, sizeof limits);
   out->packed_bytes = wk_cpu_matmul_packed_bytes(e->simd, d);
   return NULL;
 }

@@ -71,8 +71,8 @@ typedef struct {
   int64_t n_tasks;
   int64_t scratch_bytes; /* per running thread */
   int64_t packed_bytes;  /* size of the packed weights; 0 when args[2] is a run-time B */
-  int limit;             /* 0: none; else the one of the descriptor's limits that is read: the
-                            address of an i64 behind the other args */
+  int n_limits;          /* addresses of i64s behind the other args: */
+  int limits[3];         /* which of the descriptor's limits they are */
 } wk_cpu_kernel;
 
 /* ---- convolution ----------------------------------------------------------------------------- */
@@ -129,12 +129,15 @@ typedef struct {
   int64_t y_stride[3]; /* b0, b1, row */
   bool b_constant;     /* packed at compile time by wk_cpu_matmul_pack */
   wk_cpu_types types;
-  /* Rows from a size on need not be computed: any numbers that are not 0 and differ, for
-   * wk_cpu_kernel.limit. */
-  int row_limit;       /* of each batch */
-  int batch_limit;     /* of all rows, `batch_rows` for each unit of the size */
+  /* Numbers, not 0, of sizes (wk_cpu_kernel.limits) from which on something need not be computed;
+   * 0: there is none. */
+  int row_limit;       /* rows of each batch */
+  int batch_limit;     /* all rows, `batch_rows` for each unit of the size */
+  int column_limit;
+  int fold_limit;      /* positions of k, where one of the operands is zero */
   int64_t batch_rows;
 } wk_cpu_matmul_desc;
+#define WK_CPU_NO_LIMITS 0, 0, 0, 0, 0 /* at the end of an initialiser */
 
 wk_status wk_cpu_matmul_codegen(wk_llvm *e, const wk_cpu_matmul_desc *d, const wk_cpu_epilogue *epi,
                                 wk_cpu_kernel *out) WK_MUST_CHECK;

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is needed where a run decides sizes: limits of instructions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/lower/lower.h"
+
+#define OPEN                                         \
+  "  open input \"x\" 1 \"n\" input \"n\" 2\n"       \
+  "  open output \"y\" 1 \"n\" input \"n\" 0\n}}"
+#define HEAD "module \"m\" { graph @main(%x: f32[1,8,4], %w: f32[4,4], %n: i64[]) {\n"
+#define MASK                                                          \
+  "  %i = constant i64[8] {0, 1, 2, 3, 4, 5, 6, 7}\n"                 \
+  "  %m = map(%i, %n) {body=\"lt(%0, %1)\"} : bool[8]\n"              \
+  "  %c = reshape(%m) {shape=[8,1]} : bool[8,1]\n"
+
+/* Instructions as they are printed, from their attributes on; in order. */
+static const struct {
+  const char *text;
+  const char *limits[6]; /* NULL: as many as there are instructions */
+} cases[] = {
+    /* element by element, row by row */
+    {HEAD "  %p = matmul(%x, %w)\n  %y = map(%p) {body=\"exp(%0)\"}\n  output %y\n" OPEN,
+     {"matmul below 1 %n", "map below 1 %n"}},
+    /* all rows are asked for */
+    {HEAD "  %y = matmul(%x, %w)\n  %s = reduce(%y) {axes=[1]}\n  output %y\n  output %s\n" OPEN,
+     {"matmul", "reduce"}},
+    /* some of the first rows, which are always there */
+    {HEAD "  %y = matmul(%x, %w)\n  %f = slice(%y) {starts=[0,1,0], sizes=[1,1,4], steps=[1,1,1]}\n"
+     "  %g = map(%f) {body=\"neg(%0)\"}\n  output %y\n  output %g\n" OPEN,
+     {"matmul below 1 %n", "map"}},
+    /* a row that need not be there */
+    {HEAD "  %y = matmul(%x, %w)\n  %f = slice(%y) {starts=[0,2,0], sizes=[1,1,4], steps=[1,1,1]}\n"
+     "  %g = map(%f) {body=\"neg(%0)\"}\n  output %y\n  output %g\n" OPEN,
+     {"matmul", "map"}},
+    /* what a select leaves out of a sum */
+    {HEAD MASK "  %p = matmul(%x, %w)\n  %z = constant f32[] {0.0}\n"
+     "  %s = map(%c, %p, %z) {body=\"select(%0, %1, %2)\"}\n  %r = reduce(%s) {axes=[1]}\n"
+     "  %y = map(%x) {body=\"neg(%0)\"}\n  output %y\n  output %r\n" OPEN,
+     {"map", "matmul below 1 %n", "map", "reduce", "map below 1 %n"}},
+    /* what a product sums over is zero from the size on */
+    {HEAD MASK "  %s = map(%c, %x) {body=\"select(%0, %1, 0.0f32)\"}\n"
+     "  %t = transpose(%s) {perm=[0,2,1]}\n  %g = matmul(%t, %s)\n"
+     "  %y = map(%x) {body=\"neg(%0)\"}\n  output %y\n  output %g\n" OPEN,
+     {"map", "map", "matmul below 3 %n", "map below 1 %n"}},
+};
+
+static void must(const char *text, wk_status s) {
+  if (s) fail_msg("%s\n%s", text, s->message);
+}
+
+/* An instruction's name and limits. */
+static void summary(const wk_program *p, const wk_inst *i, wk_str *b) {
+  wk_str_printf(b, "%s", wk_op_get(i->op)->name);
+  for (uint32_t k = 0; k < i->n_limits; k++)
+    wk_str_printf(b, " below %d %%%s", i->limits[k].axis,
+                  p->buffers.data[i->limits[k].size.buffer].name);
+}
+
+static void check_program(const char *text, const wk_program *p, const char *const *want) {
+  size_t n = 0;
+  for (size_t i = 0; i < p->body.insts.n; i++) {
+    wk_str got = {0};
+    if (p->body.insts.data[i]->op == WK_OP_COPY) continue;
+    summary(p, p->body.insts.data[i], &got);
+    if (!want[n] || strcmp(got.s, want[n]) != 0)
+      fail_msg("%s\ninstruction %zu is '%s', not '%s'", text, n, got.s, want[n] ? want[n] : "");
+    n++;
+    wk_str_free(&got);
+  }
+  if (want[n]) fail_msg("%s\nthere is no '%s'", text, want[n]);
+}
+
+static void limits_are_found(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
+    wk_module *m;
+    wk_program *p, *again;
+    wk_str printed = {0}, reprinted = {0};
+    must(cases[i].text, wk_module_parse(cases[i].text, "case", &m));
+    must(cases[i].text, wk_generate(m, &p));
+    check_program(cases[i].text, p, cases[i].limits);
+    wk_program_print(&printed, p, WK_PRINT_FULL);
+    must(printed.s, wk_program_parse(printed.s, "case", &again));
+    wk_program_print(&reprinted, again, WK_PRINT_FULL);
+    assert_string_equal(printed.s, reprinted.s);
+    wk_str_free(&printed);
+    wk_str_free(&reprinted);
+    wk_program_free(p);
+    wk_program_free(again);
+    wk_module_free(m);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(limits_are_found)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
