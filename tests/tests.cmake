@@ -129,6 +129,7 @@ foreach(name ${plainc_tests})
 endforeach()
 target_compile_definitions(test_causes
                            PRIVATE WICK_TEST_EXAMPLES="${CMAKE_SOURCE_DIR}/examples/accel")
+add_test(NAME unit/test_random_extents_cpu COMMAND test_random_extents 1 100 cpu)
 target_compile_definitions(test_open_models
                            PRIVATE WICK_TEST_OPEN="${CMAKE_SOURCE_DIR}/tests/open")
 target_compile_definitions(test_requant

@@ -33,6 +33,7 @@ static const model models[] = {
     {"fcn", {"height", "width"}, {16, 16}, {30, 30}, 1},
     {"topk", {"batch", "n"}, {1, 10}, {4, 40}, 1},
     {"concat_dyn", {"seq", "other"}, {1, 1}, {12, 9}, 1},
+    {"cache", {"seq", "past"}, {1, 0}, {4, 9}, 1},
     {"gru_lengths", {"seq"}, {1}, {12}, 1},
     {"masked_scatter", {"rows"}, {1}, {9}, 1},
     {"roi", {"num"}, {1}, {9}, 1},
