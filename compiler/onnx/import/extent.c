@@ -293,7 +293,12 @@ static wk_onnx_handler rule_of(const wk_onnx_node *c) {
 
 /* An operator whose results have sizes that depend on values. */
 static bool is_source(const wk_onnx_node *c) {
-  static const char *const names[] = {"NonZero", "Compress", "NonMaxSuppression", "Unique", "TopK"};
+  static const char *const names[] = {
+#define EXTENT(domain, name, rule)
+#define EXTENT_SOURCE(domain, name, rule) name,
+#include "compiler/onnx/import/extents.def"
+#undef EXTENT
+  };
   for (size_t i = 0; i < WK_COUNTOF(names); i++)
     if (!*c->row->domain && !strcmp(c->row->name, names[i])) return true;
   return false;

@@ -170,6 +170,21 @@ wk_status wk_extent_top_k(wk_onnx_node *c) {
   return c->status;
 }
 
+/* Elements of a sorted list that are not equal to the one before: bool[count]. */
+static wk_value_id differences(wk_onnx_node *c, wk_value_id sorted, int64_t count) {
+  const bool yes = true;
+  const int64_t one = 1;
+  wk_type flag = wk_type_make(WK_BOOL, 1, &one);
+  wk_value_id differs = wk_make_constant_splat(c, &flag, &yes);
+  if (count > 1) {
+    wk_value_id a = wk_make_slice(c, sorted, 0, 0, count - 1, 1);
+    wk_value_id b = wk_make_slice(c, sorted, 0, 1, count - 1, 1);
+    wk_value_id parts[] = {differs, wk_make_1(c, WK_OP_NOT, wk_make_2(c, WK_OP_EQUAL, a, b))};
+    differs = wk_make_concat(c, parts, 2, 0);
+  }
+  return differs;
+}
+
 /* Flattened, sorted: those that are not equal to the one before. */
 wk_status wk_extent_unique(wk_onnx_node *c) {
   if (is_constant(c, 0)) return c->row->handler(c);
@@ -187,16 +202,7 @@ wk_status wk_extent_unique(wk_onnx_node *c) {
   wk_value_id flat = wk_make_reshape(c, c->in[0], 1, &count), sorted[2];
   wk_make_n(c, WK_OP_TOP_K, sort, &flat, 1, sorted, 2);
   if (!wk_onnx_ok(c)) return c->status;
-  const bool yes = true;
-  const int64_t one = 1;
-  wk_type flag = wk_type_make(WK_BOOL, 1, &one);
-  wk_value_id differs = wk_make_constant_splat(c, &flag, &yes);
-  if (count > 1) {
-    wk_value_id a = wk_make_slice(c, sorted[0], 0, 0, count - 1, 1);
-    wk_value_id b = wk_make_slice(c, sorted[0], 0, 1, count - 1, 1);
-    wk_value_id parts[] = {differs, wk_make_1(c, WK_OP_NOT, wk_make_2(c, WK_OP_EQUAL, a, b))};
-    differs = wk_make_concat(c, parts, 2, 0);
-  }
+  wk_value_id differs = differences(c, sorted[0], count);
   const wk_size *n;
   wk_value_id starts = positions_of(c, differs, &n);
   WK_MAKE_ATTRS(c, sum, CUM_SUM, cum_sum);
