@@ -265,6 +265,28 @@ wk_status wk_run_given(wk_run_job *job, const char *name, const wk_type *want,
                      wk_type_text(job->arena, want), wk_type_text(job->arena, &t->type));
 }
 
+/* The size of this name in a file that is given; otherwise: there is none. */
+static int64_t given_size(const wk_run_job *job, const char *name, int64_t otherwise) {
+  for (size_t i = 0; i < wk_runner_inputs(job->runner); i++) {
+    const wk_run_file *f = file_for(job, wk_runner_input_name(job->runner, i));
+    for (int k = 0; f && k < f->t.type.rank; k++) {
+      const char *own = wk_runner_size_name(job->runner, i, k);
+      if (own && !strcmp(own, name)) return f->t.type.dims[k];
+    }
+  }
+  return otherwise;
+}
+
+/* Of an input without a file: open sizes are those of files, or the most. */
+static wk_type type_without_file(const wk_run_job *job, size_t i) {
+  wk_type t = *wk_runner_input_type(job->runner, i);
+  for (int k = 0; k < t.rank; k++) {
+    const char *name = wk_runner_size_name(job->runner, i, k);
+    if (name) t.dims[k] = given_size(job, name, t.dims[k]);
+  }
+  return t;
+}
+
 static wk_status make_inputs(const wk_run_opts *o, wk_run_job *job) {
   size_t n = wk_runner_inputs(job->runner), made = 0;
   wk_rng rng = {.s = (uint64_t)o->random};
@@ -279,7 +301,8 @@ static wk_status make_inputs(const wk_run_opts *o, wk_run_job *job) {
                              option_of(job, f)));
       continue;
     }
-    WK_TRY(wk_tensor_random(wk_runner_input_type(job->runner, i), &rng, &job->in[i]));
+    const wk_type t = type_without_file(job, i);
+    WK_TRY(wk_tensor_random(&t, &rng, &job->in[i]));
     job->is_own[i] = true;
     made++;
   }

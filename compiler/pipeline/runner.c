@@ -17,6 +17,7 @@ typedef struct {
   wk_type type;
   const wk_labels *labels; /* of an output, or NULL */
   int64_t least[WK_MAX_RANK]; /* elements of each axis; type has the most */
+  const char *symbols[WK_MAX_RANK]; /* what an open size is called */
 } port;
 
 static bool is_open(const port *p) {
@@ -95,7 +96,9 @@ static void open_ports(wk_runner *r, const wk_module *m) {
     port *list = a->is_output ? r->out : r->in;
     size_t n = a->is_output ? r->n_out : r->n_in;
     for (size_t k = 0; k < n; k++) {
-      if (strcmp(list[k].name, a->tensor) == 0) list[k].least[a->axis] = a->least;
+      if (strcmp(list[k].name, a->tensor) != 0) continue;
+      list[k].least[a->axis] = a->least;
+      list[k].symbols[a->axis] = a->symbol;
     }
   }
 }
@@ -238,7 +241,9 @@ static wk_status open_session(wk_runner *r, const char *path, uint32_t entry, in
   }
   for (uint32_t i = 0; i < e->extent_count; i++) {
     const wick_extent_info *x = &e->extents[i];
-    if (x->tensor < e->input_count) r->in[x->tensor].least[x->axis] = x->least;
+    if (x->tensor >= e->input_count) continue;
+    r->in[x->tensor].least[x->axis] = x->least;
+    r->in[x->tensor].symbols[x->axis] = x->name;
   }
   WK_TRY(check_memory(r, path, limit));
   double start = wk_clock();
@@ -375,6 +380,10 @@ wk_status wk_runner_of_module(wk_module *m, const wk_runner_options *o, wk_runne
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
+
+const char *wk_runner_size_name(const wk_runner *r, size_t i, int axis) {
+  return r->in[i].symbols[axis];
+}
 
 bool wk_runner_takes(const wk_runner *r, size_t i, const wk_type *t) {
   const port *p = &r->in[i];

@@ -60,6 +60,8 @@ void *wk_runner_state_data(const wk_runner *r, size_t i);
 wk_status wk_runner_load_state(wk_runner *r, const char *path) WK_MUST_CHECK;
 wk_status wk_runner_save_state(const wk_runner *r, const char *path) WK_MUST_CHECK;
 
+/* What the size of an axis of input i is called, which a run decides; NULL: it is fixed. */
+const char *wk_runner_size_name(const wk_runner *r, size_t i, int axis);
 /* A shape that input i may have in a run: where its size is open, from the least to the type's. */
 bool wk_runner_takes(const wk_runner *r, size_t i, const wk_type *t);
 /* WK_INPUT when the tensor has not the type of input i. */

@@ -24,6 +24,7 @@ packages() {
     "$wick" run got.wick --input x=x2.npy --input w=x2.npy --input s=s3.npy
   gives 'an axis without a name' '^z f32\[3\]' \
     "$wick" run got.wick --input x=x1.npy --input w=x1.npy --input s=s3.npy
+  gives 'one file says the size of both' '^y f32\[2,3\]' "$wick" run got.wick --input x=x2.npy
   gives 'without files the most' '^y f32\[4,3\]' "$wick" run got.wick
   refuses 'too many' 3 'input x is f32\[1..4,3\] but f32\[5,3\] was given' \
     "$wick" run got.wick --input x=x5.npy --input w=x5.npy
