@@ -73,8 +73,8 @@ bool wk_program_touches(const wk_program *p, wk_region r, bool writes) {
   size_t n = wk_program_flatten(p, scratch, &all);
   bool found = false;
   for (size_t i = 0; i < n; i++)
-    for (uint32_t k = 0; k < all[i].inst->n_operands; k++) {
-      const wk_view *v = &all[i].inst->operands[k];
+    for (uint32_t k = 0; k < wk_inst_views(all[i].inst); k++) {
+      const wk_view *v = wk_inst_view(all[i].inst, k);
       if (v->buffer == WK_NONE || p->buffers.data[v->buffer].region != r) continue;
       found |= !writes || v->role != WK_ROLE_IN;
     }

@@ -58,12 +58,13 @@ typedef struct wk_inst wk_inst;
 typedef struct { WK_VEC(wk_inst *) insts; } wk_block;
 
 /* A licence: nobody needs what the instruction writes at positions of this axis (of its iteration:
- * the dims of operand 0, of a reduce those of its inputs) from `size` on. Axis `rank` of a matmul
- * is the one that it sums over: from `size` on one of its operands is zero. Whoever computes it all
- * the same does nothing wrong. */
+ * the dims of operand 0, of a reduce those of its inputs) from `size` on; along an axis that a
+ * reduce folds nothing there changes the result. Axis `rank` of a matmul is the one that it sums
+ * over: from `size` on one of its operands is zero. Whoever computes it all the same does nothing
+ * wrong. A size below 0 is as 0. */
 typedef struct {
   int axis;
-  wk_view size; /* i64[] of a region INPUT */
+  wk_view size; /* @in, i64[] */
 } wk_limit;
 enum { WK_MAX_LIMITS = 3 };
 
@@ -117,6 +118,11 @@ bool wk_program_touches(const wk_program *p, wk_region r, bool writes);
 wk_inst *wk_inst_new(wk_program *p, wk_op op, const char *name, uint32_t n_out,
                      uint32_t n_operands);
 void wk_block_append(wk_block *b, wk_inst *i);
+/* All that it reads and writes: its operands, then the sizes of its limits. */
+static inline uint32_t wk_inst_views(const wk_inst *i) { return i->n_operands + i->n_limits; }
+static inline wk_view *wk_inst_view(wk_inst *i, uint32_t k) {
+  return k < i->n_operands ? &i->operands[k] : &i->limits[k - i->n_operands].size;
+}
 /* Operand k, no output, is read element by element where the output is written. */
 static inline bool wk_inst_is_elementwise(const wk_inst *i, uint32_t k) {
   return k >= i->n_out && wk_op_is_elementwise(i->op, k - i->n_out);

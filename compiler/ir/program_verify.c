@@ -201,8 +201,8 @@ static wk_status check_limits(const wk_program *p, const wk_inst *i) {
     const wk_limit *l = &i->limits[k];
     bool is_there = l->size.buffer < p->buffers.n;
     const wk_buffer *b = is_there ? &p->buffers.data[l->size.buffer] : NULL;
-    if (!b || b->region != WK_REGION_INPUT || b->size < 8 || l->size.dtype != WK_I64 ||
-        l->size.rank != 0 || l->axis < 0 || l->axis >= rank + (i->op == WK_OP_MATMUL))
+    if (!b || b->size < 8 || l->size.dtype != WK_I64 || l->size.rank != 0 || l->axis < 0 ||
+        l->axis >= rank + (i->op == WK_OP_MATMUL))
       return BAD_INST(i, "limit %u is no size, or of no axis", k);
   }
   return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/lower/demand.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "compiler/expr/expr.h"
@@ -8,19 +9,28 @@
 #define UNKNOWN (WK_NONE - 1) /* nobody has asked yet */
 #define FEW (WK_NONE - 2)
 
-/* A value of booleans that is true at positions below a size along one axis. */
+/* A value of booleans that is true at most at positions below a size along one axis. */
 typedef struct {
   int axis; /* -1: it is none */
   wk_value_id size;
 } mask;
+
+/* From a size on a value has the same number everywhere. */
+typedef struct {
+  wk_value_id size; /* WK_NONE: that is not known */
+  wk_scalar number; /* of the value's type */
+} rest;
 
 typedef struct {
   const wk_graph *g;
   wk_arena *a;
   wk_need *needs;
   mask *masks;
-  wk_value_id (*zeros)[WK_MAX_RANK];
+  rest (*rests)[WK_MAX_RANK];
+  wk_value_id (*folds)[WK_MAX_RANK];
 } demand;
+
+static const rest no_rest = {.size = WK_NONE};
 
 static const wk_type *type(const demand *d, wk_value_id v) { return &wk_val(d->g, v)->type; }
 
@@ -39,14 +49,20 @@ static int counting_axis(const demand *d, wk_value_id v) {
   return axis;
 }
 
+/* A number that is there as long as a run lasts: not what a variable had before. */
 static bool is_size(const demand *d, wk_value_id v) {
-  const wk_module *m = d->g->module;
-  if (wk_val(d->g, v)->kind != WK_VALUE_INPUT) return false;
-  for (size_t i = 0; i < m->open_axes.n; i++)
-    if (!m->open_axes.data[i].size_is_output &&
-        !strcmp(m->open_axes.data[i].size, wk_val(d->g, v)->name))
-      return true;
-  return false;
+  const wk_type *t = type(d, v);
+  return t->dtype == WK_I64 && wk_type_count(t) == 1 && !wk_is_const(d->g, v) &&
+         !wk_is_variable(d->g, v);
+}
+
+static mask mask_in(const demand *d, const wk_node *n, const wk_expr *e, uint16_t k, int rank);
+
+/* True only where both are. */
+static mask mask_of_both(const demand *d, const wk_node *n, const wk_expr *e,
+                         const wk_expr_node *x, int rank) {
+  mask m = mask_in(d, n, e, x->arg[0], rank);
+  return m.axis >= 0 ? m : mask_in(d, n, e, x->arg[1], rank);
 }
 
 /* Node k of a map's expression as a mask of the result, whose rank is `rank`. */
@@ -59,6 +75,7 @@ static mask mask_in(const demand *d, const wk_node *n, const wk_expr *e, uint16_
     if (m.axis >= 0) m.axis += rank - type(d, v)->rank;
     return m;
   }
+  if (x->op == WK_EX_AND) return mask_of_both(d, n, e, x, rank);
   if (x->op != WK_EX_LT) return none;
   const wk_expr_node *at = &e->nodes[x->arg[0]], *size = &e->nodes[x->arg[1]];
   if (at->op != WK_EX_INPUT || size->op != WK_EX_INPUT) return none;
@@ -68,50 +85,131 @@ static mask mask_in(const demand *d, const wk_node *n, const wk_expr *e, uint16_
   return (mask){axis + rank - type(d, positions)->rank, bound};
 }
 
-/* Where the only axis with more than one position goes. */
+/* The axis of y, a reshape of x, that has the positions of axis i of x, as many before and behind
+ * it; -1: none. */
+static int same_axis(const wk_type *x, const wk_type *y, int i) {
+  int64_t before = 1, below = 1;
+  int k = 0;
+  for (int a = 0; a < i; a++) before *= x->dims[a];
+  while (k < y->rank && below < before) below *= y->dims[k++];
+  while (k < y->rank && below == before && y->dims[k] == 1 && x->dims[i] != 1) k++;
+  return below == before && k < y->rank && y->dims[k] == x->dims[i] ? k : -1;
+}
+
 static mask reshaped_mask(const demand *d, const wk_node *n) {
   mask m = d->masks[n->in[0]];
-  const wk_type *y = type(d, n->out[0]);
-  if (m.axis < 0 || wk_type_count(y) != type(d, n->in[0])->dims[m.axis]) return (mask){.axis = -1};
-  for (int i = 0; i < y->rank; i++)
-    if (y->dims[i] != 1 && y->dims[i] == wk_type_count(y)) return (mask){i, m.size};
-  return (mask){.axis = -1};
+  int axis = m.axis < 0 ? -1 : same_axis(type(d, n->in[0]), type(d, n->out[0]), m.axis);
+  return (mask){axis, m.size};
 }
 
-/* ---- zeros ----------------------------------------------------------------------------------- */
+/* ---- rests ----------------------------------------------------------------------------------- */
 
-static bool is_zero(const wk_expr_node *x) {
-  return x->op == WK_EX_CONST && (wk_dtype_is_float(x->dtype) ? x->imm.f == 0 : x->imm.i == 0);
+static bool is_number(const wk_expr_node *x, const rest *r) {
+  if (x->op != WK_EX_CONST) return false;
+  return wk_dtype_is_float(x->dtype) ? x->imm.f == r->number.f : x->imm.i == r->number.i;
 }
 
-/* A select of zero elsewhere, of which the other operand may be one, too. */
-static void zeros_of_map(demand *d, const wk_node *n, const wk_expr *e) {
-  int rank = type(d, n->out[0])->rank;
-  for (const wk_expr_node *x = &e->nodes[e->results[0]];
-       x->op == WK_EX_SELECT && is_zero(&e->nodes[x->arg[2]]); x = &e->nodes[x->arg[1]]) {
-    mask m = mask_in(d, n, e, x->arg[0], rank);
-    if (m.axis >= 0 && m.axis < rank) d->zeros[n->out[0]][m.axis] = m.size;
+/* b is the largest of a along the axis: e^(a - b) is 0 where a is -inf, or all others are NaN. */
+static bool is_maximum(const demand *d, wk_value_id a, wk_value_id b, int axis) {
+  wk_node_id made = wk_val(d->g, b)->node;
+  if (wk_val(d->g, b)->kind != WK_VALUE_NODE) return false;
+  const wk_node *n = wk_nod(d->g, made);
+  const wk_attr_reduce *r = n->op == WK_OP_REDUCE ? WK_ATTR(n, reduce) : NULL;
+  return r && !strcmp(r->kind, "max") && !r->pre && !r->post && n->in[0] == a && r->keepdims &&
+         r->axes.n == 1 && r->axes.v[0] == axis;
+}
+
+static rest rest_in(const demand *d, const wk_node *n, const wk_expr *e, uint16_t k, int axis,
+                    int rank);
+
+static rest rest_of_exp(const demand *d, const wk_node *n, const wk_expr *e, uint16_t k, int axis,
+                        int rank) {
+  const wk_expr_node *x = &e->nodes[k];
+  if (x->op != WK_EX_SUB) return no_rest;
+  const wk_expr_node *a = &e->nodes[x->arg[0]], *b = &e->nodes[x->arg[1]];
+  if (a->op != WK_EX_INPUT || b->op != WK_EX_INPUT) return no_rest;
+  rest r = rest_in(d, n, e, x->arg[0], axis, rank);
+  wk_value_id v = n->in[a->imm.i];
+  if (r.size == WK_NONE || r.number.f != -(double)INFINITY ||
+      !is_maximum(d, v, n->in[b->imm.i], axis - rank + type(d, v)->rank))
+    return no_rest;
+  r.number.f = 0;
+  return r;
+}
+
+/* A number where a mask is false, or where an operand has it, too. */
+static rest rest_of_select(const demand *d, const wk_node *n, const wk_expr *e,
+                           const wk_expr_node *x, int axis, int rank) {
+  const wk_expr_node *other = &e->nodes[x->arg[2]];
+  rest r = rest_in(d, n, e, x->arg[1], axis, rank);
+  mask m = mask_in(d, n, e, x->arg[0], rank);
+  if (other->op != WK_EX_CONST) return no_rest;
+  if (m.axis == axis && wk_dtype_is_float(other->dtype)) return (rest){m.size, {.f = other->imm.f}};
+  if (m.axis == axis) return (rest){m.size, {.i = other->imm.i}};
+  return r.size != WK_NONE && is_number(other, &r) ? r : no_rest;
+}
+
+/* Node k of a map's expression along an axis of the result. */
+static rest rest_in(const demand *d, const wk_node *n, const wk_expr *e, uint16_t k, int axis,
+                    int rank) {
+  const wk_expr_node *x = &e->nodes[k];
+  if (x->op == WK_EX_SELECT) return rest_of_select(d, n, e, x, axis, rank);
+  if (x->op == WK_EX_EXP) return rest_of_exp(d, n, e, x->arg[0], axis, rank);
+  if (x->op != WK_EX_INPUT) return no_rest;
+  wk_value_id v = n->in[x->imm.i];
+  int own = axis - rank + type(d, v)->rank;
+  return own >= 0 && type(d, v)->dims[own] == type(d, n->out[0])->dims[axis] ? d->rests[v][own]
+                                                                            : no_rest;
+}
+
+static void find_rests(demand *d, const wk_node *n) {
+  wk_value_id x = n->in[0], y = n->out[0];
+  const wk_expr *e = n->op == WK_OP_MAP ? WK_ATTR(n, map)->body : NULL;
+  int rank = type(d, y)->rank;
+  for (int i = 0; e && i < rank; i++) d->rests[y][i] = rest_in(d, n, e, e->results[0], i, rank);
+  for (int i = 0; n->op == WK_OP_TRANSPOSE && i < rank; i++)
+    d->rests[y][i] = d->rests[x][WK_ATTR(n, transpose)->perm.v[i]];
+  for (int i = 0; n->op == WK_OP_RESHAPE && i < type(d, x)->rank; i++) {
+    int axis = same_axis(type(d, x), type(d, y), i);
+    if (axis >= 0) d->rests[y][axis] = d->rests[x][i];
   }
 }
 
-static void carry_zeros(demand *d, const wk_node *n) {
-  wk_value_id x = n->in[0], y = n->out[0];
-  for (int i = 0; n->op == WK_OP_TRANSPOSE && i < type(d, y)->rank; i++)
-    d->zeros[y][i] = d->zeros[x][WK_ATTR(n, transpose)->perm.v[i]];
+static bool changes_nothing(const char *kind, const rest *r, wk_dtype t) {
+  static const struct {
+    const char *kind;
+    double number;
+  } neutral[] = {{"sum", 0}, {"prod", 1}, {"max", -INFINITY}, {"min", INFINITY}};
+  for (size_t i = 0; i < WK_COUNTOF(neutral); i++)
+    if (!strcmp(kind, neutral[i].kind))
+      return wk_dtype_is_float(t) ? r->number.f == neutral[i].number
+                                  : r->number.i == neutral[i].number;
+  return false;
+}
+
+/* Of the axes that are folded those along which the operand is neutral from a size on. */
+static void find_folds(demand *d, const wk_node *n) {
+  const wk_attr_reduce *a = WK_ATTR(n, reduce);
+  wk_value_id x = n->in[0];
+  for (int64_t k = 0; k < a->axes.n && !a->pre && x != WK_NONE; k++) {
+    const rest *r = &d->rests[x][a->axes.v[k]];
+    if (r->size != WK_NONE && changes_nothing(a->kind, r, type(d, x)->dtype))
+      d->folds[n->out[0]][a->axes.v[k]] = r->size;
+  }
 }
 
 static void find_masks(demand *d) {
   for (size_t v = 0; v < d->g->values.n; v++) {
     d->masks[v].axis = -1;
-    for (int i = 0; i < WK_MAX_RANK; i++) d->zeros[v][i] = WK_NONE;
+    for (int i = 0; i < WK_MAX_RANK; i++) d->rests[v][i] = no_rest, d->folds[v][i] = WK_NONE;
   }
   for (size_t i = 0; i < d->g->nodes.n; i++) {
     const wk_node *n = wk_nod(d->g, (wk_node_id)i);
-    if (n->dead || n->n_out != 1 || n->out[0] == WK_NONE) continue;
+    if (n->dead || n->n_out != 1 || n->out[0] == WK_NONE || n->n_in == 0) continue;
     if (n->op == WK_OP_RESHAPE) d->masks[n->out[0]] = reshaped_mask(d, n);
-    carry_zeros(d, n);
+    if (n->in[0] != WK_NONE) find_rests(d, n);
+    if (n->op == WK_OP_REDUCE) find_folds(d, n);
     const wk_expr *e = n->op == WK_OP_MAP ? WK_ATTR(n, map)->body : NULL;
-    if (e) zeros_of_map(d, n, e);
     if (e && type(d, n->out[0])->dtype == WK_BOOL)
       d->masks[n->out[0]] = mask_in(d, n, e, e->results[0], type(d, n->out[0])->rank);
   }
@@ -216,7 +314,7 @@ static void through_map(demand *d, const wk_node *n) {
   else need_broadcast(d, n->in[0], &of, rank);
 }
 
-/* Axes that are folded need all; others what the result needs. */
+/* Along axes that are folded what changes something; along others what the result needs. */
 static void through_reduce(demand *d, const wk_node *n) {
   const wk_attr_reduce *a = WK_ATTR(n, reduce);
   wk_need of = all;
@@ -225,7 +323,9 @@ static void through_reduce(demand *d, const wk_node *n) {
     if (n->in[i] != WK_NONE && type(d, n->in[i])->rank > rank) rank = type(d, n->in[i])->rank;
   for (int i = 0; i < rank; i++) {
     bool folds = k < a->axes.n && a->axes.v[k] == i;
-    if (!folds) {
+    if (folds) {
+      of.below[i] = d->folds[n->out[0]][i];
+    } else {
       of.below[i] = d->needs[n->out[0]].below[a->keepdims ? i : next];
       of.few[i] = d->needs[n->out[0]].few[a->keepdims ? i : next];
     }
@@ -249,17 +349,11 @@ static void through_matmul(demand *d, const wk_node *n) {
   }
 }
 
-/* An axis that has the same positions before and behind it keeps what it needs. */
 static void through_reshape(demand *d, const wk_node *n) {
   const wk_type *x = type(d, n->in[0]), *y = type(d, n->out[0]);
-  int64_t before = 1, below = 1;
-  for (int i = 0, k = 0; i < x->rank; i++) {
-    while (k < y->rank && below < before) below *= y->dims[k++];
-    while (k < y->rank && below == before && y->dims[k] == 1 && x->dims[i] != 1) k++;
-    bool same = below == before && k < y->rank && y->dims[k] == x->dims[i];
-    need(d, n->in[0], i, same ? &d->needs[n->out[0]] : &all, same ? k : i);
-    if (same) below *= y->dims[k++];
-    before *= x->dims[i];
+  for (int i = 0; i < x->rank; i++) {
+    int axis = same_axis(x, y, i);
+    need(d, n->in[0], i, axis < 0 ? &all : &d->needs[n->out[0]], axis < 0 ? i : axis);
   }
 }
 
@@ -333,9 +427,12 @@ static void through(demand *d, const wk_node *n) {
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static wk_value_id input_named(const wk_graph *g, const char *name) {
-  for (size_t i = 0; i < wk_graph_plain_inputs(g); i++)
-    if (!strcmp(wk_val(g, g->inputs.data[i])->name, name)) return g->inputs.data[i];
+/* The scalar that has the size of an axis of an output. */
+static wk_value_id size_of(const wk_graph *g, const wk_open_axis *a) {
+  for (size_t i = 0; a->size_is_output && i < wk_graph_plain_outputs(g); i++)
+    if (!strcmp(g->output_names.data[i], a->size)) return g->outputs.data[i];
+  for (size_t i = 0; !a->size_is_output && i < wk_graph_plain_inputs(g); i++)
+    if (!strcmp(wk_val(g, g->inputs.data[i])->name, a->size)) return g->inputs.data[i];
   return WK_NONE;
 }
 
@@ -346,36 +443,44 @@ static void need_outputs(demand *d) {
     wk_need of = all;
     for (size_t k = 0; i < plain && k < g->module->open_axes.n; k++) {
       const wk_open_axis *a = &g->module->open_axes.data[k];
-      if (a->is_output && !a->size_is_output && !strcmp(a->tensor, g->output_names.data[i]))
-        of.below[a->axis] = input_named(g, a->size);
+      if (a->is_output && !strcmp(a->tensor, g->output_names.data[i]))
+        of.below[a->axis] = size_of(g, a);
     }
     need_broadcast(d, g->outputs.data[i], &of, type(d, g->outputs.data[i])->rank);
   }
 }
 
+/* Some operand of some node may be limited by what a run decides. */
+static bool has_sizes(const demand *d) {
+  for (size_t v = 0; v < d->g->values.n; v++)
+    if (d->masks[v].axis >= 0) return true;
+  return d->g->module->open_axes.n > 0;
+}
+
 wk_demand *wk_demand_find(const wk_graph *g, wk_arena *a) {
-  const wk_module *m = g->module;
-  bool is_open = false;
-  for (size_t i = 0; i < m->open_axes.n && g == m->main; i++)
-    is_open = is_open || !m->open_axes.data[i].size_is_output;
-  if (!is_open) return NULL;
+  if (g != g->module->main) return NULL;
   demand d = {.g = g, .a = a, .needs = wk_arena_alloc(a, g->values.n * sizeof *d.needs),
               .masks = wk_arena_alloc(a, g->values.n * sizeof *d.masks),
-              .zeros = wk_arena_alloc(a, g->values.n * sizeof *d.zeros)};
+              .rests = wk_arena_alloc(a, g->values.n * sizeof *d.rests),
+              .folds = wk_arena_alloc(a, g->values.n * sizeof *d.folds)};
+  find_masks(&d);
+  if (!has_sizes(&d)) return NULL;
   wk_demand *out = wk_arena_alloc(a, g->values.n * sizeof *out);
   for (size_t v = 0; v < g->values.n; v++) d.needs[v] = unknown();
-  find_masks(&d);
   need_outputs(&d);
   for (size_t i = g->nodes.n; i-- > 0;) {
     const wk_node *n = wk_nod(g, (wk_node_id)i);
     if (!n->dead) through(&d, n);
   }
   for (size_t v = 0; v < g->values.n; v++)
-    for (int i = 0; i < WK_MAX_RANK; i++)
+    for (int i = 0; i < WK_MAX_RANK; i++) {
+      const rest *r = &d.rests[v][i];
+      bool is_zero = wk_dtype_is_float(type(&d, (wk_value_id)v)->dtype) ? r->number.f == 0
+                                                                       : r->number.i == 0;
       if (d.needs[v].below[i] >= FEW) d.needs[v].below[i] = WK_NONE;
-  for (size_t v = 0; v < g->values.n; v++) {
-    out[v].need = d.needs[v];
-    memcpy(out[v].zero, d.zeros[v], sizeof out[v].zero);
-  }
+      out[v].zero[i] = r->size != WK_NONE && is_zero ? r->size : WK_NONE;
+      out[v].fold[i] = d.folds[v][i];
+    }
+  for (size_t v = 0; v < g->values.n; v++) out[v].need = d.needs[v];
   return out;
 }

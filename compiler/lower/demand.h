@@ -8,20 +8,21 @@
 
 #include "compiler/ir/graph.h"
 
-/* Along an axis: WK_NONE, all; else those below this value, a size (i64[]) among main's inputs.
+/* Along an axis: WK_NONE, all; else those below this value, a size: one i64 that is no constant.
  * While it is found out there are two more: nobody has asked yet, and the first few, so many. */
 typedef struct {
   wk_value_id below[WK_MAX_RANK];
   int64_t few[WK_MAX_RANK];
 } wk_need;
 
-/* zero: the size from which on the value is zero along an axis; WK_NONE: none is known. */
+/* zero: the size from which on the value is zero along an axis; WK_NONE: none is known. fold: the
+ * size from which on, along an axis of its operands, nothing changes what a reduce makes. */
 typedef struct {
   wk_need need;
-  wk_value_id zero[WK_MAX_RANK];
+  wk_value_id zero[WK_MAX_RANK], fold[WK_MAX_RANK];
 } wk_demand;
 
-/* Per value of the main graph; NULL where no input has an open size. */
+/* Per value of the main graph; NULL where no size is decided by runs. */
 wk_demand *wk_demand_find(const wk_graph *g, wk_arena *a);
 
 #endif

@@ -194,19 +194,30 @@ static wk_value_id summed_below(const wk_gen_graph *gg, const wk_node *n) {
   return below != WK_NONE ? below : gg->demand[n->in[1]].zero[b - 2];
 }
 
-static void add_limit(wk_gen *c, wk_gen_graph *gg, wk_inst *i, int axis, wk_value_id below) {
-  if (below == WK_NONE || i->n_limits == WK_MAX_LIMITS) return;
-  i->limits[i->n_limits++] = (wk_limit){axis, *wk_gen_storage(c, gg, below)};
+/* It has been written when the node's instructions begin. */
+static bool is_there(const wk_graph *g, const wk_node *n, wk_value_id v) {
+  const wk_value *x = wk_val(g, v);
+  return x->kind != WK_VALUE_NODE || wk_nod(g, x->node) < n;
+}
+
+static void add_limit(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i, int axis,
+                      wk_value_id below) {
+  if (below == WK_NONE || i->n_limits == WK_MAX_LIMITS || !is_there(gg->g, n, below)) return;
+  wk_view size = *wk_gen_storage(c, gg, below);
+  size.rank = 0;
+  size.role = WK_ROLE_IN;
+  i->limits[i->n_limits++] = (wk_limit){axis, size};
 }
 
 static void set_limits(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i) {
   bool is_plain = n->op == WK_OP_MAP || n->op == WK_OP_REDUCE || n->op == WK_OP_MATMUL;
   int rank = i->operands[0].rank;
   if (!gg->demand || !is_plain) return;
-  if (n->op == WK_OP_MATMUL) add_limit(c, gg, i, rank, summed_below(gg, n));
+  if (n->op == WK_OP_MATMUL) add_limit(c, gg, n, i, rank, summed_below(gg, n));
   for (int d = rank - 1; d >= 0; d--) {
     int axis = axis_of_result(n, d);
-    add_limit(c, gg, i, d, axis < 0 ? WK_NONE : needed_below(gg, n, axis));
+    add_limit(c, gg, n, i, d,
+              axis < 0 ? gg->demand[n->out[0]].fold[d] : needed_below(gg, n, axis));
   }
 }
 

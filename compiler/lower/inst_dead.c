@@ -40,9 +40,10 @@ static void sweep(wk_program *p, wk_block *b, uint32_t *reads, int64_t *removed)
   for (size_t i = b->insts.n; i-- > 0;) {
     wk_inst *inst = b->insts.data[i];
     if (!is_dead(p, inst, reads)) continue;
-    for (uint32_t k = 0; k < inst->n_operands; k++)
-      if (inst->operands[k].buffer != WK_NONE && inst->operands[k].role != WK_ROLE_OUT)
-        reads[inst->operands[k].buffer]--;
+    for (uint32_t k = 0; k < wk_inst_views(inst); k++) {
+      const wk_view *v = wk_inst_view(inst, k);
+      if (v->buffer != WK_NONE && v->role != WK_ROLE_OUT) reads[v->buffer]--;
+    }
     wk_inst_drop(p, inst);
     b->insts.data[i] = NULL;
     ++*removed;

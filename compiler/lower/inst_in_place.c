@@ -18,6 +18,8 @@ typedef struct {
 /* Every mention of `buffer` in the instruction is an elementwise read with the geometry of
  * `out`. */
 static bool only_elementwise(const wk_inst *i, uint32_t buffer, const wk_view *out) {
+  for (uint32_t k = 0; k < i->n_limits; k++)
+    if (i->limits[k].size.buffer == buffer) return false;
   for (uint32_t k = 0; k < i->n_operands; k++) {
     if (i->operands[k].buffer != buffer) continue;
     if (!wk_inst_is_elementwise(i, k) || !wk_view_same_shape(&i->operands[k], out)) return false;

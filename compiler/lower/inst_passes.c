@@ -22,8 +22,8 @@ wk_accesses wk_program_accesses(const wk_program *p, wk_arena *scratch) {
   uint32_t *first = wk_arena_alloc(scratch, (p->buffers.n + 2) * sizeof *first);
   size_t total = 0;
   for (size_t i = 0; i < t.n; i++)
-    for (uint32_t k = 0; k < flat[i].inst->n_operands; k++) {
-      uint32_t b = flat[i].inst->operands[k].buffer;
+    for (uint32_t k = 0; k < wk_inst_views(flat[i].inst); k++) {
+      uint32_t b = wk_inst_view(flat[i].inst, k)->buffer;
       if (b == WK_NONE) continue;
       first[b + 2]++;
       total++;
@@ -31,8 +31,8 @@ wk_accesses wk_program_accesses(const wk_program *p, wk_arena *scratch) {
   for (size_t b = 2; b < p->buffers.n + 2; b++) first[b] += first[b - 1];
   wk_access *all = wk_arena_alloc(scratch, total * sizeof *all);
   for (size_t i = 0; i < t.n; i++)
-    for (uint32_t k = 0; k < flat[i].inst->n_operands; k++) {
-      wk_view *v = &flat[i].inst->operands[k];
+    for (uint32_t k = 0; k < wk_inst_views(flat[i].inst); k++) {
+      wk_view *v = wk_inst_view(flat[i].inst, k);
       if (v->buffer == WK_NONE) continue;
       all[first[v->buffer + 1]++] =
           (wk_access){.position = (uint32_t)i, .operand = k, .view = v, .inst = flat[i].inst};

@@ -35,8 +35,8 @@ static bool is_whole_write(const wk_program *p, const wk_inst *i, uint32_t buffe
 static void extend_over_loop(const wk_program *p, const wk_inst_pos *flat, span loop, wk_live *live,
                              bool *seen) {
   for (int64_t i = loop.first; i <= loop.last; i++)
-    for (uint32_t k = 0; k < flat[i].inst->n_operands; k++) {
-      uint32_t b = flat[i].inst->operands[k].buffer;
+    for (uint32_t k = 0; k < wk_inst_views(flat[i].inst); k++) {
+      uint32_t b = wk_inst_view(flat[i].inst, k)->buffer;
       if (b == WK_NONE || seen[b]) continue;
       seen[b] = true;
       bool inside = live[b].first >= loop.first && live[b].last <= loop.last;
@@ -46,9 +46,9 @@ static void extend_over_loop(const wk_program *p, const wk_inst_pos *flat, span 
       if (live[b].last < loop.last) live[b].last = loop.last;
     }
   for (int64_t i = loop.first; i <= loop.last; i++)
-    for (uint32_t k = 0; k < flat[i].inst->n_operands; k++)
-      if (flat[i].inst->operands[k].buffer != WK_NONE)
-        seen[flat[i].inst->operands[k].buffer] = false;
+    for (uint32_t k = 0; k < wk_inst_views(flat[i].inst); k++)
+      if (wk_inst_view(flat[i].inst, k)->buffer != WK_NONE)
+        seen[wk_inst_view(flat[i].inst, k)->buffer] = false;
 }
 
 /* A whole write inside a branch need not happen: a buffer first written there and read in the
@@ -61,8 +61,8 @@ wk_live *wk_liveness(const wk_program *p, wk_arena *scratch) {
   bool *seen = wk_arena_alloc(scratch, p->buffers.n);
   for (size_t b = 0; b < p->buffers.n; b++) live[b] = (wk_live){.first = 1, .last = 0};
   for (size_t i = 0; i < n; i++)
-    for (uint32_t k = 0; k < flat[i].inst->n_operands; k++) {
-      uint32_t b = flat[i].inst->operands[k].buffer;
+    for (uint32_t k = 0; k < wk_inst_views(flat[i].inst); k++) {
+      uint32_t b = wk_inst_view(flat[i].inst, k)->buffer;
       if (b == WK_NONE) continue;
       if (live[b].first > live[b].last) live[b].first = (int64_t)i;
       live[b].last = (int64_t)i;
@@ -77,8 +77,8 @@ wk_live *wk_liveness(const wk_program *p, wk_arena *scratch) {
     if (flat[i].inst->op == WK_OP_NEST) {
       int64_t last = end_of(flat, n, i);
       for (int64_t j = (int64_t)i + 1; j <= last; j++)
-        for (uint32_t k = 0; k < flat[j].inst->n_operands; k++) {
-          uint32_t b = flat[j].inst->operands[k].buffer;
+        for (uint32_t k = 0; k < wk_inst_views(flat[j].inst); k++) {
+          uint32_t b = wk_inst_view(flat[j].inst, k)->buffer;
           if (b == WK_NONE) continue;
           if (live[b].first > (int64_t)i) live[b].first = (int64_t)i;
           if (live[b].last < last) live[b].last = last;

@@ -129,8 +129,8 @@ static wk_status check_nest(const wk_program *p, const wk_block *body) {
 
 static wk_status check_inst(walker *w, const wk_inst_pos *at) {
   const wk_inst *i = at->inst;
-  for (uint32_t k = 0; k < i->n_operands; k++) {
-    const wk_view *v = &i->operands[k];
+  for (uint32_t k = 0; k < wk_inst_views(at->inst); k++) {
+    const wk_view *v = wk_inst_view(at->inst, k);
     if (v->buffer == WK_NONE) continue;
     WK_TRY(check_bounds(w->p, i, v, at->trip));
     if (v->role != WK_ROLE_OUT) WK_TRY(check_read(w, i, v, at->trip));
@@ -161,8 +161,8 @@ static wk_status check_lasting(const wk_program *p, wk_region region, const wk_i
   wk_plan_item *items = wk_arena_alloc(scratch, p->buffers.n * sizeof *items);
   for (size_t b = 0; b < p->buffers.n; b++) items[b] = (wk_plan_item){.align = 1, .fixed = -1};
   for (size_t i = 0; i < n; i++)
-    for (uint32_t k = 0; k < flat[i].inst->n_operands; k++) {
-      uint32_t b = flat[i].inst->operands[k].buffer;
+    for (uint32_t k = 0; k < wk_inst_views(flat[i].inst); k++) {
+      uint32_t b = wk_inst_view(flat[i].inst, k)->buffer;
       const wk_buffer *x = b == WK_NONE ? NULL : &p->buffers.data[b];
       if (x && x->region == region)
         items[b] = (wk_plan_item){.size = x->size, .align = x->align, .upper = 1,

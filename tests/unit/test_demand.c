@@ -21,7 +21,7 @@
 /* Instructions as they are printed, from their attributes on; in order. */
 static const struct {
   const char *text;
-  const char *limits[6]; /* NULL: as many as there are instructions */
+  const char *limits[9]; /* NULL: as many as there are instructions */
 } cases[] = {
     /* element by element, row by row */
     {HEAD "  %p = matmul(%x, %w)\n  %y = map(%p) {body=\"exp(%0)\"}\n  output %y\n" OPEN,
@@ -47,6 +47,28 @@ static const struct {
      "  %t = transpose(%s) {perm=[0,2,1]}\n  %g = matmul(%t, %s)\n"
      "  %y = map(%x) {body=\"neg(%0)\"}\n  output %y\n  output %g\n" OPEN,
      {"map", "map", "matmul below 3 %n", "map below 1 %n"}},
+    /* what changes nothing in a sum, and in the largest */
+    {HEAD MASK "  %s = map(%c, %x) {body=\"select(%0, %1, 0.0f32)\"}\n"
+     "  %r = reduce(%s) {axes=[1]}\n"
+     "  %l = map(%c, %x) {body=\"select(%0, %1, -inff32)\"}\n"
+     "  %o = reduce(%l) {axes=[1], kind=\"max\"}\n  %q = reduce(%l) {axes=[1], kind=\"min\"}\n"
+     "  %y = map(%x) {body=\"neg(%0)\"}\n  output %y\n  output %r\n  output %o\n"
+     "  output %q\n" OPEN,
+     {"map", "map below 1 %n", "reduce below 1 %n", "map", "reduce below 1 %n", "reduce",
+      "map below 1 %n"}},
+    /* softmax along an axis whose size is computed, below another mask */
+    {"module \"m\" { graph @main(%x: f32[1,4,8], %n: i64[], %k: bool[4,8]) {\n"
+     "  %i = constant i64[8] {0, 1, 2, 3, 4, 5, 6, 7}\n"
+     "  %t = map(%n) {body=\"add(%0, 1i64)\"}\n"
+     "  %m = map(%i, %t, %k) {body=\"and(%2, lt(%0, %1))\"} : bool[4,8]\n"
+     "  %e = map(%x) {body=\"neg(%0)\"}\n"
+     "  %s = map(%m, %e) {body=\"select(%0, %1, -inff32)\"}\n"
+     "  %o = reduce(%s) {axes=[2], kind=\"max\", keepdims=1}\n"
+     "  %p = map(%s, %o) {body=\"exp(sub(%0, %1))\"}\n"
+     "  %r = reduce(%p) {axes=[2], keepdims=1}\n"
+     "  %y = map(%m, %p, %r) {body=\"select(%0, div(%1, %2), 0.0f32)\"}\n  output %y\n}}",
+     {"map", "map", "map below 2 %t", "map below 2 %t", "reduce below 2 %t", "map below 2 %t",
+      "reduce below 2 %t", "map"}},
 };
 
 static void must(const char *text, wk_status s) {

@@ -349,8 +349,9 @@ static void panel_loops(driver *d, wk_ssa group) {
 static wk_ssa limit(const driver *d, wk_ssa args, int which) {
   wk_llvm *e = d->e;
   int64_t arg = 3 + d->g->epi->n_operands + which - 1;
-  wk_ssa at = wk_llvm_load(e, e->ptr, wk_llvm_off(e, args, 8 * arg));
-  return wk_llvm_load(e, e->i64, at);
+  wk_ssa at = wk_llvm_load(e, e->ptr, wk_llvm_off(e, args, 8 * arg)), zero = wk_llvm_int(e, 0);
+  wk_ssa given = wk_llvm_load(e, e->i64, at);
+  return wk_llvm_select(e, wk_llvm_lt(e, given, zero), zero, given);
 }
 
 /* Tiles that hold all rows below the limit: the first ones are taller by a row. */

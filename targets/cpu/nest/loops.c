@@ -92,7 +92,8 @@ static const wk_ssa *load_limits(wk_llvm *e, const wk_nest *n) {
       if (!limit || limits[limit - 1]) continue;
       int64_t arg = (int64_t)n->n_args + limit - 1;
       wk_ssa at = wk_llvm_load(e, e->ptr, wk_llvm_off(e, LLVMGetParam(e->fn, 0), 8 * arg));
-      limits[limit - 1] = wk_llvm_load(e, e->i64, at);
+      wk_ssa zero = wk_llvm_int(e, 0), given = wk_llvm_load(e, e->i64, at);
+      limits[limit - 1] = wk_llvm_select(e, wk_llvm_lt(e, given, zero), zero, given);
     }
   return limits;
 }

@@ -93,7 +93,12 @@ typedef struct {
 
 /* Moves to step i of a dim. */
 void wk_nest_step(wk_nest_at *at, int dim, wk_ssa i);
+/* Its limit says where its loop ends; that of pieces, which ones there are. */
+static inline bool wk_nest_is_limited(const wk_nest_statement *s, int dim) {
+  return s->dim[dim].limit && dim != s->clip && dim + 1 != s->clip;
+}
 wk_ssa wk_nest_length(const wk_nest_at *at, int dim); /* i64 */
+wk_ssa wk_nest_rounded_down(wk_llvm *e, wk_ssa n, int64_t step);
 
 /* `lanes` elements from element i + more of the vector dim on; mask NULL: all. */
 typedef struct {

@@ -24,7 +24,9 @@ void wk_nest_step(wk_nest_at *at, int dim, wk_ssa i) {
 }
 
 wk_ssa wk_nest_length(const wk_nest_at *at, int dim) {
-  return dim == at->s->clip ? at->clip : wk_llvm_int(at->e, at->s->dim[dim].n);
+  const wk_nest_dim *d = &at->s->dim[dim];
+  wk_ssa all = dim == at->s->clip ? at->clip : wk_llvm_int(at->e, d->n);
+  return wk_nest_is_limited(at->s, dim) ? wk_llvm_min(at->e, all, at->limits[d->limit - 1]) : all;
 }
 
 /* ---- elements -------------------------------------------------------------------------------- */
@@ -159,7 +161,7 @@ wk_ssa wk_nest_first_lanes(wk_llvm *e, int lanes, wk_ssa n) {
   return LLVMBuildICmp(e->b, LLVMIntULT, LLVMConstVector(iota, (unsigned)lanes), limit, "");
 }
 
-static wk_ssa rounded_down(wk_llvm *e, wk_ssa n, int64_t step) {
+wk_ssa wk_nest_rounded_down(wk_llvm *e, wk_ssa n, int64_t step) {
   return wk_llvm_mul(e, wk_llvm_div(e, n, step), step);
 }
 
@@ -197,14 +199,15 @@ void wk_nest_walk(wk_nest_at *at, wk_nest_group emit, void *ctx) {
   }
   int64_t n = s->dim[s->vector].n;
   int unroll = unroll_of(e, s);
-  bool known = s->vector != s->clip || s->clip_of % n == 0;
+  bool clipped = s->vector == s->clip && s->clip_of % n != 0;
+  bool known = !clipped && !wk_nest_is_limited(s, s->vector);
   wk_ssa length = known ? wk_llvm_int(e, n) : wk_nest_length(at, s->vector);
   while (unroll > 1 && (int64_t)unroll * s->lanes > n) unroll /= 2;
   wk_ssa done = wk_llvm_int(e, 0);
   for (; unroll >= 1; unroll = unroll > 1 ? 1 : 0) {
     int64_t step = (int64_t)unroll * s->lanes;
     if (n < step) continue;
-    wk_ssa to = rounded_down(e, length, step);
+    wk_ssa to = wk_nest_rounded_down(e, length, step);
     bool runs = !known || LLVMConstIntGetSExtValue(to) > LLVMConstIntGetSExtValue(done);
     if (runs) wk_nest_walk_range(at, done, to, s->lanes, unroll, emit, ctx);
     done = to;

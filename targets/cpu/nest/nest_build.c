@@ -149,30 +149,54 @@ static wk_status build_body(wk_arena *a, const wk_program *p, const wk_block *bl
   return NULL;
 }
 
-static bool has_limit(const wk_inst *i, const wk_limit *l) {
+/* The limit of this axis; NULL: there is none. */
+static const wk_limit *limit_of(const wk_inst *i, int axis) {
   for (uint32_t k = 0; k < i->n_limits; k++)
-    if (i->limits[k].axis == l->axis && i->limits[k].size.buffer == l->size.buffer) return true;
-  return false;
+    if (i->limits[k].axis == axis) return &i->limits[k];
+  return NULL;
 }
 
-uint32_t wk_cpu_loop_limits(const wk_inst *i, wk_limit out[WK_MAX_LIMITS]) {
-  const wk_inst *first = i->op == WK_OP_NEST ? i->bodies[0].insts.data[0] : i;
-  uint32_t n = 0;
-  for (uint32_t k = 0; k < first->n_limits; k++) {
-    bool in_all = i->op != WK_OP_NEST ||
-                  first->limits[k].axis < ((const wk_attr_nest *)i->attrs)->outer;
-    for (size_t j = 1; i->op == WK_OP_NEST && j < i->bodies[0].insts.n; j++)
-      in_all = in_all && has_limit(i->bodies[0].insts.data[j], &first->limits[k]);
-    if (in_all) out[n++] = first->limits[k];
+static bool is_same_size(const wk_limit *a, const wk_limit *b) {
+  return a && b && wk_view_same(&a->size, &b->size);
+}
+
+/* All statements of a nest go along an outer axis together. */
+static bool in_all(const wk_inst *i, const wk_limit *l) {
+  if (i->op != WK_OP_NEST || l->axis >= ((const wk_attr_nest *)i->attrs)->outer) return true;
+  for (size_t j = 0; j < i->bodies[0].insts.n; j++)
+    if (!is_same_size(limit_of(i->bodies[0].insts.data[j], l->axis), l)) return false;
+  return true;
+}
+
+/* Its number among those that are there, where it is added if there is room; 0: there is none. */
+static uint32_t number_of(wk_limit out[WK_MAX_LIMITS], uint32_t *n, const wk_limit *l) {
+  for (uint32_t k = 0; k < *n; k++)
+    if (is_same_size(&out[k], l)) return 1 + k;
+  if (*n == WK_MAX_LIMITS) return 0;
+  out[*n] = *l;
+  return ++*n;
+}
+
+/* Limits of statement `k` that loops act on; n: NULL when nobody sets them. */
+static void take_limits(const wk_inst *i, const wk_inst *statement, wk_nest_statement *s,
+                        wk_limit out[WK_MAX_LIMITS], uint32_t *n) {
+  for (uint32_t k = 0; k < statement->n_limits; k++) {
+    const wk_limit *l = &statement->limits[k];
+    uint32_t number = in_all(i, l) ? number_of(out, n, l) : 0;
+    if (s) s->dim[l->axis].limit = (int)number;
   }
+}
+
+static uint32_t all_limits(const wk_inst *i, wk_nest *nest, wk_limit out[WK_MAX_LIMITS]) {
+  uint32_t n = 0;
+  if (i->op != WK_OP_NEST) take_limits(i, i, nest ? nest->statements : NULL, out, &n);
+  for (size_t k = 0; i->op == WK_OP_NEST && k < i->bodies[0].insts.n; k++)
+    take_limits(i, i->bodies[0].insts.data[k], nest ? &nest->statements[k] : NULL, out, &n);
   return n;
 }
 
-static void set_limits(const wk_inst *i, wk_nest *n) {
-  wk_limit limits[WK_MAX_LIMITS];
-  uint32_t count = wk_cpu_loop_limits(i, limits);
-  for (uint32_t k = 0; k < count; k++)
-    for (uint32_t s = 0; s < n->n; s++) n->statements[s].dim[limits[k].axis].limit = 1 + (int)k;
+uint32_t wk_cpu_loop_limits(const wk_inst *i, wk_limit out[WK_MAX_LIMITS]) {
+  return all_limits(i, NULL, out);
 }
 
 static wk_status build(wk_arena *a, const wk_program *p, const wk_inst *i, wk_nest *out) {
@@ -193,6 +217,7 @@ static wk_status build(wk_arena *a, const wk_program *p, const wk_inst *i, wk_ne
 
 wk_status wk_nest_build(wk_arena *a, const wk_program *p, const wk_inst *i, wk_nest *out) {
   WK_TRY(build(a, p, i, out));
-  set_limits(i, out);
+  wk_limit limits[WK_MAX_LIMITS];
+  all_limits(i, out, limits);
   return NULL;
 }

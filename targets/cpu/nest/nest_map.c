@@ -25,8 +25,6 @@ void wk_nest_map_codegen(wk_nest_at *at, int outer) {
   int last = wk_nest_inner(s);
   for (int d = outer; d < last; d++) {
     wk_ssa length = wk_nest_length(&inner, d);
-    if (s->dim[d].limit && d != s->clip)
-      length = wk_llvm_min(at->e, length, at->limits[s->dim[d].limit - 1]);
     wk_llvm_begin(at->e, &loops[d], wk_llvm_int(at->e, 0), length, 1, NULL, 0);
     wk_nest_step(&inner, d, loops[d].i);
   }

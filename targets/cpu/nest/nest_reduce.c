@@ -229,32 +229,41 @@ static acc join_lanes(const folder *f, acc a, int lanes) {
   return a;
 }
 
+/* What is left behind whole vectors: one with a mask, or single elements. */
+static void fold_rest(const folder *f, const wk_nest_at *at, wk_ssa even, wk_ssa length, int n,
+                      acc *a) {
+  const wk_nest_statement *s = f->s;
+  if (!wk_nest_can_mask(f->e, s)) {
+    fold_run(f, at, even, length, 1, 1, &a[n]);
+    return;
+  }
+  wk_ssa rest = wk_llvm_sub(f->e, length, even);
+  wk_nest_place w = {.i = even, .lanes = s->lanes,
+                     .mask = wk_nest_first_lanes(f->e, s->lanes, rest)};
+  a[n - 1] = combine(f, a[n - 1], value_at(f, at, &w, NULL));
+}
+
 static void fold_across(const folder *f, wk_nest_at *at) {
   const wk_nest_statement *s = f->s;
   int n = unroll_across(s);
-  int64_t length = s->dim[s->vector].n, full = length / (s->lanes * n) * (s->lanes * n);
-  int64_t even = length / s->lanes * s->lanes;
-  bool masks = wk_nest_can_mask(f->e, s);
+  bool is_limited = wk_nest_is_limited(s, s->vector);
+  int64_t most = s->dim[s->vector].n, step = (int64_t)s->lanes * n;
+  bool has_rest = is_limited ? s->lanes > 1 : most % s->lanes != 0;
   acc a[MAX_ACC];
   for (int u = 0; u < n; u++) a[u] = neutral(f, s->lanes);
   a[n] = neutral(f, 1);
   loops *l = open_loops(f, at, s->kept, s->vector, a, n + 1);
-  wk_ssa zero = wk_llvm_int(f->e, 0), at_full = wk_llvm_int(f->e, full);
-  if (full > 0) fold_run(f, &l->at, zero, at_full, s->lanes, n, a);
-  if (even > full) fold_run(f, &l->at, at_full, wk_llvm_int(f->e, even), s->lanes, 1, a);
-  wk_ssa rest = wk_llvm_int(f->e, length - even);
-  if (length > even && masks) {
-    wk_nest_place w = {.i = wk_llvm_int(f->e, even),
-                       .lanes = s->lanes,
-                       .mask = wk_nest_first_lanes(f->e, s->lanes, rest)};
-    a[n - 1] = combine(f, a[n - 1], value_at(f, &l->at, &w, NULL));
-  } else if (length > even) {
-    fold_run(f, &l->at, wk_llvm_int(f->e, even), wk_llvm_int(f->e, length), 1, 1, &a[n]);
-  }
+  wk_ssa length = wk_nest_length(&l->at, s->vector);
+  wk_ssa full = wk_nest_rounded_down(f->e, length, step);
+  wk_ssa even = wk_nest_rounded_down(f->e, length, s->lanes);
+  if (most >= step) fold_run(f, &l->at, wk_llvm_int(f->e, 0), full, s->lanes, n, a);
+  bool has_even = is_limited || most / s->lanes * s->lanes > most / step * step;
+  if (has_even) fold_run(f, &l->at, full, even, s->lanes, 1, a);
+  if (has_rest) fold_rest(f, &l->at, even, length, n, a);
   close_loops(f, l, a, n + 1);
   for (int u = 1; u < n; u++) a[0] = combine(f, a[0], a[u]);
   acc y = join_lanes(f, a[0], s->lanes);
-  if (length > even && !masks) y = combine(f, y, a[n]);
+  if (has_rest && !wk_nest_can_mask(f->e, s)) y = combine(f, y, a[n]);
   wk_nest_place one = {.lanes = 1};
   finish(f, at, &one, y);
 }
