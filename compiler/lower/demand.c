@@ -90,6 +90,7 @@ static mask mask_in(const demand *d, const wk_node *n, const wk_expr *e, uint16_
 static int same_axis(const wk_type *x, const wk_type *y, int i) {
   int64_t before = 1, below = 1;
   int k = 0;
+  if (!wk_type_count(x)) return -1;  /* other dimensions' products may overflow then */
   for (int a = 0; a < i; a++) before *= x->dims[a];
   while (k < y->rank && below < before) below *= y->dims[k++];
   while (k < y->rank && below == before && y->dims[k] == 1 && x->dims[i] != 1) k++;
