@@ -79,6 +79,7 @@ static wk_status run_timed(const wk_run_opts *o, wk_run_job *job, wk_tensor *out
   double *t = wk_xcalloc(n, sizeof *t);
   wk_status s = n > 1 ? wk_runner_run(job->runner, job->in, out) : NULL;
   for (size_t i = 0; !s && i < n; i++) {
+    wk_runner_rewind(job->runner);
     t[i] = wk_clock();
     s = wk_runner_run(job->runner, job->in, out);
     t[i] = wk_clock() - t[i];

@@ -69,6 +69,7 @@ static wk_status dump_session(wk_run_job *job, wk_tensor *out, dump *d) {
   WK_TRY(wk_runner_run(job->runner, job->in, out)); /* checked, outputs allocated */
   for (size_t i = 0; i < wk_runner_inputs(job->runner); i++) inputs[i] = job->in[i].data;
   for (size_t i = 0; i < wk_runner_outputs(job->runner); i++) outputs[i] = out[i].data;
+  wk_runner_rewind(job->runner);
   wick_status s = wick_session_run_observed(d->session, inputs, outputs, after_step, d);
   WK_TRY(d->status);
   return wk_wick_error(s, wick_session_error(d->session), NULL);

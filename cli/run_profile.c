@@ -71,6 +71,7 @@ static wk_status run_steps(const wk_run_opts *o, wk_run_job *job, wk_tensor *out
   for (size_t i = 0; i < wk_runner_inputs(job->runner); i++) inputs[i] = job->in[i].data;
   for (size_t i = 0; i < wk_runner_outputs(job->runner); i++) outputs[i] = out[i].data;
   for (int64_t k = 0; k < o->repeat; k++) {
+    wk_runner_rewind(job->runner);
     wick_status s = wick_session_run_profiled(session, inputs, outputs, profile);
     WK_TRY(wk_wick_error(s, wick_session_error(session), NULL));
   }
@@ -124,6 +125,7 @@ static wk_status profile_eval(const wk_run_opts *o, wk_run_job *job, wk_tensor *
   eval_profile p = {.arena = job->arena};
   wk_status s = NULL;
   for (int64_t k = 0; !s && k < o->repeat; k++) {
+    wk_runner_rewind(job->runner);
     p.next = 0;
     p.last = wk_clock();
     s = wk_runner_evaluate(job->runner, job->in, out, after_node, &p);

@@ -9,16 +9,10 @@ wk_status wk_run_check_state(const wk_run_opts *o, bool is_package) {
   if (!is_package)
     return wk_error(WK_USAGE, "is a model: --state FILE is for packages ('wick compile --state' "
                               "makes one that has a state)");
-  const char *more = o->repeat > 1 ? "--repeat" : o->profile ? "--profile"
-                                   : o->dump                 ? "--dump-tensors"
-                                                             : NULL;
-  if (!more) return NULL;
-  return wk_error(WK_USAGE, "--state and %s, which runs it more than once: the state would go on "
-                            "with every run", more);
+  return NULL;
 }
 
-wk_status wk_run_load_state(const wk_run_opts *o, wk_run_job *job) {
-  if (!o->state) return NULL;
+static wk_status load(const wk_run_opts *o, wk_run_job *job) {
   if (!wk_runner_states(job->runner))
     return wk_error_at(WK_USAGE, o->state, "what runs of the package has no state");
   if (access(o->state, F_OK)) {
@@ -26,6 +20,13 @@ wk_status wk_run_load_state(const wk_run_opts *o, wk_run_job *job) {
     return NULL;
   }
   return wk_runner_load_state(job->runner, o->state);
+}
+
+/* Of several runs each begins with the state that is there now. */
+wk_status wk_run_load_state(const wk_run_opts *o, wk_run_job *job) {
+  if (o->state) WK_TRY(load(o, job));
+  if (o->repeat > 1 || o->profile || o->dump) wk_runner_mark(job->runner);
+  return NULL;
 }
 
 wk_status wk_run_save_state(const wk_run_opts *o, const wk_run_job *job) {

@@ -61,6 +61,7 @@ static wk_status import(void *ctx, wk_module **out) {
   const wk_compile_options *o = x->c->o;
   double started = wk_clock();
   bool is_first = x->bound == x->c->bound;
+  x->bound->binding.state = o->state.n ? &o->state : NULL;
   wk_progress("%s: import", x->c->name);
   WK_TRY(wk_model_import(x->c->model, &x->bound->binding, o->list_all, &x->c->notes,
                          is_first ? &x->c->input_hash : NULL, out));

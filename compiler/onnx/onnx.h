@@ -6,6 +6,7 @@
 #define WICK_ONNX_H
 
 #include "compiler/eval/eval.h"
+#include "compiler/support/options.h"
 
 /* One symbolic dimension bound: `batch=1`, or to what a run says within bounds: `seq=1..512`. */
 typedef struct {
@@ -13,6 +14,7 @@ typedef struct {
   int64_t value;
   bool is_open;  /* a run decides: from `least` to `value` */
   int64_t least;
+  const char *formula; /* of other symbols, "past + seq", instead of a value; NULL: none */
 } wk_bind;
 /* One input's whole shape: `--shape x=1x3x48x192` (must be compatible with the declared one). */
 typedef struct {
@@ -71,6 +73,9 @@ typedef struct {
   const char *init_net, *value_info; /* files of a Caffe2 net: compiler/caffe2 */
   bool list_all;  /* a refusal has a line for each node, instead of each operator and reason */
   bool is_hashed; /* the report has the model's hash */
+  /* Whether an input stays from run to run, in a model with these outputs; NULL: none does. */
+  bool (*keeps)(const wk_strings *state, const char *input, const wk_strings *outputs);
+  const wk_strings *state; /* what keeps is given */
   wk_import_purpose purpose;
   bool codes;     /* but for inference: integers that a quantised operator reads stay apart, too */
   bool survey;    /* the report lists all nodes, and those that are refused are left out of the

@@ -3,7 +3,9 @@
 
 #include "compiler/integer/integer.h"
 #include "compiler/pipeline/runner.h"
+#include "compiler/pipeline/state.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,8 +42,11 @@ static wk_status add_binds(wk_binding_set *b, const char *text) {
     if (!eq || eq > end || eq == p)
       return wk_error(WK_USAGE, "--bind %s: must be SYMBOL=N, several joined by commas", text);
     wk_bind bind = {.symbol = wk_arena_strndup(b->arena, p, (size_t)(eq - p))};
-    WK_TRY(parse_range(eq + 1, end, wk_arena_printf(b->arena, "--bind %s", text), &bind.least,
-                       &bind.value));
+    bool is_formula = eq + 1 < end && !isdigit((unsigned char)eq[1]) && eq[1] != '-';
+    if (is_formula) bind.formula = wk_arena_strndup(b->arena, eq + 1, (size_t)(end - eq - 1));
+    else
+      WK_TRY(parse_range(eq + 1, end, wk_arena_printf(b->arena, "--bind %s", text), &bind.least,
+                         &bind.value));
     bind.is_open = true;
     for (size_t i = 0; i < b->binds.n; i++)
       if (!strcmp(b->binds.data[i].symbol, bind.symbol))
@@ -113,7 +118,8 @@ wk_import_options wk_binding_import_options(const wk_binding_set *b, bool list_a
                              .lengths = b->lengths.data, .n_lengths = b->lengths.n,
                              .values = b->values.data, .n_values = b->values.n,
                              .strict_opset = b->strict_opset, .list_all = list_all,
-                             .init_net = b->init_net, .value_info = b->value_info};
+                             .init_net = b->init_net, .value_info = b->value_info,
+                             .keeps = b->state ? wk_state_keeps : NULL, .state = b->state};
 }
 
 static size_t shape_name_length(const char *shape) {

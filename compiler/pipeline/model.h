@@ -76,6 +76,7 @@ typedef struct {
   const char *name; /* "batch=1,seq=64", for entries of a package */
   bool strict_opset;
   const char *init_net, *value_info;
+  const wk_strings *state; /* --state as typed, borrowed; NULL: nothing stays from run to run */
 } wk_binding_set;
 void wk_binding_set_free(wk_binding_set *b);
 /* What the set says for an import; borrows it. list_all as in wk_import_options. */

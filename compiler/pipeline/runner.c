@@ -34,6 +34,7 @@ struct wk_runner {
   wick_state *state;     /* bound to the session; NULL: it needs none */
   wk_tensor *variables;  /* evaluator: what the variables hold */
   port *in, *out, *states;
+  void **marked; /* copies of the states' bytes; NULL: there are none */
   size_t n_in, n_out, n_states;
   wk_runner_start start;
 };
@@ -51,6 +52,20 @@ const wk_module *wk_runner_module(const wk_runner *r) { return r->module; }
 size_t wk_runner_states(const wk_runner *r) { return r->n_states; }
 const char *wk_runner_state_name(const wk_runner *r, size_t i) { return r->states[i].name; }
 const wk_type *wk_runner_state_type(const wk_runner *r, size_t i) { return &r->states[i].type; }
+
+void wk_runner_mark(wk_runner *r) {
+  if (!r->marked) r->marked = wk_arena_alloc(r->arena, r->n_states * sizeof *r->marked);
+  for (size_t i = 0; i < r->n_states; i++) {
+    size_t bytes = (size_t)wk_type_bytes(&r->states[i].type);
+    if (!r->marked[i]) r->marked[i] = wk_arena_alloc(r->arena, bytes);
+    memcpy(r->marked[i], wk_runner_state_data(r, i), bytes);
+  }
+}
+
+void wk_runner_rewind(wk_runner *r) {
+  for (size_t i = 0; r->marked && i < r->n_states; i++)
+    memcpy(wk_runner_state_data(r, i), r->marked[i], (size_t)wk_type_bytes(&r->states[i].type));
+}
 
 void *wk_runner_state_data(const wk_runner *r, size_t i) {
   return r->variables ? r->variables[i].data : wick_state_data(r->state, (uint32_t)i);

@@ -56,6 +56,9 @@ const char *wk_runner_state_name(const wk_runner *r, size_t i);
 const wk_type *wk_runner_state_type(const wk_runner *r, size_t i);
 void *wk_runner_state_data(const wk_runner *r, size_t i);
 
+/* All states become again what they were when they were marked; nothing if that was never. */
+void wk_runner_mark(wk_runner *r);
+void wk_runner_rewind(wk_runner *r);
 /* Of a package whose entry has a state: as wick_state_load and wick_state_save. */
 wk_status wk_runner_load_state(wk_runner *r, const char *path) WK_MUST_CHECK;
 wk_status wk_runner_save_state(const wk_runner *r, const char *path) WK_MUST_CHECK;

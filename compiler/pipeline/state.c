@@ -4,11 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A size that a run finds, and the one that it leaves behind. */
+typedef struct {
+  const char *past, *present, *input; /* input: one that has it */
+  bool present_is_output;
+} wk_grown;
+
 typedef struct {
   wk_graph *g;
   const char *option; /* as messages name it */
   wk_arena *arena;
   wk_strings past, present; /* that are kept already */
+  WK_VEC(wk_grown) grown;   /* sizes of those that grow */
   wk_str taken, left;       /* pairs that auto has found */
 } keeping;
 
@@ -58,7 +65,8 @@ static wk_status other_types(const keeping *k, const char *past, const wk_type *
                              const char *present, const wk_type *y) {
   return wk_error_at(WK_USAGE, k->option,
                      "input %s is %s and output %s %s: only what keeps its type stays from run to "
-                     "run, such as a cache of fixed length that each run writes into",
+                     "run: a cache of fixed length that each run writes into, or one that grows, "
+                     "whose length is a range from 0 (--bind past=0..4096)",
                      past, wk_type_text(k->arena, x), present, wk_type_text(k->arena, y));
 }
 
@@ -72,17 +80,103 @@ static wk_status kept_already(const keeping *k, const char *end, const char *nam
   return wk_error_at(WK_USAGE, k->option, "%s %s is kept already", end, name);
 }
 
-static wk_status has_open(const keeping *k, const char *end, const char *name, bool is_output) {
+/* ---- what grows ------------------------------------------------------------------------------ */
+
+/* The only axis whose size a run decides; NULL: none. WK_UNSUPPORTED: there are several. */
+static wk_status open_axis(const keeping *k, const char *name, bool is_output,
+                           const wk_open_axis **out) {
   const wk_module *m = k->g->module;
+  *out = NULL;
   for (size_t i = 0; i < m->open_axes.n; i++) {
     const wk_open_axis *a = &m->open_axes.data[i];
     if (a->is_output != is_output || strcmp(a->tensor, name) != 0) continue;
-    return wk_error_at(WK_UNSUPPORTED, k->option,
-                       "axis %d of %s %s has a size that is only known at run time (%s): only what "
-                       "keeps its size stays from run to run", a->axis, end, name, a->symbol);
+    if (*out)
+      return wk_error_at(WK_UNSUPPORTED, k->option,
+                         "axes %d (%s) and %d (%s) of %s have sizes that runs decide: what stays "
+                         "from run to run grows along one axis", (*out)->axis, (*out)->symbol,
+                         a->axis, a->symbol, name);
+    *out = a;
   }
   return NULL;
 }
+
+/* All that begin with one size end with one. */
+static wk_status add_grown(keeping *k, const wk_open_axis *x, const wk_open_axis *y) {
+  for (size_t i = 0; i < k->grown.n; i++) {
+    const wk_grown *g = &k->grown.data[i];
+    if (strcmp(g->past, x->size) != 0) continue;
+    if (!strcmp(g->present, y->size)) return NULL;
+    return wk_error_at(WK_UNSUPPORTED, k->option, "inputs %s and %s have the same size (%s), but "
+                       "what stays of them has not (%s)", g->input, x->tensor, x->symbol,
+                       y->symbol);
+  }
+  wk_arena *a = k->arena;
+  const wk_grown grown = {wk_arena_strdup(a, x->size), wk_arena_strdup(a, y->size),
+                          wk_arena_strdup(a, x->tensor), y->size_is_output};
+  wk_vec_push(&k->grown, grown);
+  return NULL;
+}
+
+static wk_status check_growth(keeping *k, const char *past, const char *present) {
+  const wk_open_axis *x, *y;
+  WK_TRY(open_axis(k, past, false, &x));
+  WK_TRY(open_axis(k, present, true, &y));
+  if (!x && !y) return NULL;
+  if (!x || !y || x->axis != y->axis)
+    return wk_error_at(WK_UNSUPPORTED, k->option, "axis %d of %s has a size that runs decide (%s), "
+                       "but not that of %s", x ? x->axis : y->axis, x ? past : present,
+                       x ? x->symbol : y->symbol, x ? present : past);
+  if (x->least > 0)
+    return wk_error_at(WK_USAGE, k->option, "axis %d of input %s (%s) has %lld positions at least: "
+                       "what grows from run to run begins with none, %s=0..%lld", x->axis, past,
+                       x->symbol, (long long)x->least, x->symbol,
+                       (long long)wk_val(k->g, input_named(k->g, past))->type.dims[x->axis]);
+  return add_grown(k, x, y);
+}
+
+static void close_axes(wk_module *m, const char *tensor, bool is_output) {
+  size_t kept = 0;
+  for (size_t i = 0; i < m->open_axes.n; i++) {
+    const wk_open_axis *a = &m->open_axes.data[i];
+    if (a->is_output != is_output || strcmp(a->tensor, tensor) != 0)
+      m->open_axes.data[kept++] = *a;
+  }
+  m->open_axes.n = kept;
+}
+
+static const wk_open_axis *axis_with(const wk_module *m, const char *size, bool is_output) {
+  for (size_t i = 0; i < m->open_axes.n; i++) {
+    const wk_open_axis *a = &m->open_axes.data[i];
+    if (a->size_is_output == is_output && !strcmp(a->size, size)) return a;
+  }
+  return NULL;
+}
+
+/* The number of an output that has the size and that nobody else needs. */
+static size_t own_output(wk_graph *g, const wk_grown *x) {
+  size_t i = output_named(g, x->present), n = wk_graph_plain_outputs(g);
+  if (x->present_is_output && !axis_with(g->module, x->present, true)) return i;
+  wk_value_id v = x->present_is_output ? g->outputs.data[i] : input_named(g, x->present);
+  wk_graph_output(g, wk_arena_printf(g->module->arena, "next %s", x->past), v);
+  return n;
+}
+
+/* Sizes that what is kept had and has are kept, too. */
+static wk_status keep_sizes(keeping *k) {
+  for (size_t i = 0; i < k->grown.n; i++) {
+    const wk_grown *x = &k->grown.data[i];
+    const wk_open_axis *other = axis_with(k->g->module, x->past, false);
+    if (other)
+      return wk_error_at(WK_UNSUPPORTED, k->option, "axis %d of %s %s has the size of input %s "
+                         "(%s), which stays from run to run, but is none that does itself",
+                         other->axis, other->is_output ? "output" : "input", other->tensor,
+                         x->input, other->symbol);
+    WK_TRY(wk_graph_keep(k->g, input_named(k->g, x->past), own_output(k->g, x)));
+  }
+  return NULL;
+}
+
+/* ---- pairs, one by one ----------------------------------------------------------------------- */
 
 static wk_status keep(keeping *k, const char *past, const char *present) {
   if (has(&k->past, past)) return kept_already(k, "input", past);
@@ -91,11 +185,12 @@ static wk_status keep(keeping *k, const char *past, const char *present) {
   size_t output = output_named(k->g, present);
   if (input == WK_NONE) return no_such_end(k, "input", past);
   if (output == wk_graph_plain_outputs(k->g)) return no_such_end(k, "output", present);
-  WK_TRY(has_open(k, "input", past, false));
-  WK_TRY(has_open(k, "output", present, true));
+  WK_TRY(check_growth(k, past, present));
   const wk_type *x = &wk_val(k->g, input)->type;
   const wk_type *y = &wk_val(k->g, k->g->outputs.data[output])->type;
   if (!wk_type_equal(x, y)) return other_types(k, past, x, present, y);
+  close_axes(k->g->module, past, false);
+  close_axes(k->g->module, present, true);
   wk_vec_push(&k->past, wk_arena_strdup(k->arena, past));
   wk_vec_push(&k->present, wk_arena_strdup(k->arena, present));
   return wk_graph_keep(k->g, input, output);
@@ -159,16 +254,23 @@ static const struct {
              {"past_key_values", "present_key_values"},
              {"past", "present"}};
 
-/* NULL: no output has such a name. */
-static const char *present_of(const keeping *k, const char *past) {
+/* The name of an output that takes the input's place; NULL: none has such a name. */
+static const char *present_of(wk_arena *a, const wk_strings *outputs, const char *past) {
   for (size_t i = 0; i < WK_COUNTOF(named); i++) {
     const char *at = strstr(past, named[i].past);
     if (!at) continue;
-    const char *name = wk_arena_printf(k->arena, "%.*s%s%s", (int)(at - past), past,
-                                       named[i].present, at + strlen(named[i].past));
-    if (output_named(k->g, name) < wk_graph_plain_outputs(k->g)) return name;
+    const char *name = wk_arena_printf(a, "%.*s%s%s", (int)(at - past), past, named[i].present,
+                                       at + strlen(named[i].past));
+    if (has(outputs, name)) return name;
   }
   return NULL;
+}
+
+static wk_strings output_names(const wk_graph *g) {
+  wk_strings names = {0};
+  for (size_t i = 0; i < wk_graph_plain_outputs(g); i++)
+    wk_vec_push(&names, g->output_names.data[i]);
+  return names;
 }
 
 static void add_pair(wk_str *to, const char *past, const char *present) {
@@ -176,7 +278,9 @@ static void add_pair(wk_str *to, const char *past, const char *present) {
 }
 
 static wk_status keep_found(keeping *k, const char *past) {
-  const char *present = present_of(k, past);
+  wk_strings outputs = output_names(k->g);
+  const char *present = present_of(k->arena, &outputs, past);
+  wk_vec_free(&outputs);
   if (!present) return NULL;
   const wk_type *x = &wk_val(k->g, input_named(k->g, past))->type;
   const wk_type *y = &wk_val(k->g, k->g->outputs.data[output_named(k->g, present)])->type;
@@ -211,10 +315,40 @@ wk_status wk_model_keep(wk_module *m, const wk_strings *options, const char *pat
     s = !strcmp(options->data[i], "auto") ? keep_auto(&k, path, notes)
                                           : keep_listed(&k, options->data[i]);
   }
+  if (!s) s = keep_sizes(&k);
+  wk_vec_free(&k.grown);
   wk_vec_free(&k.past);
   wk_vec_free(&k.present);
   wk_str_free(&k.taken);
   wk_str_free(&k.left);
   wk_arena_free(k.arena);
   return s;
+}
+
+/* ---- before the import ----------------------------------------------------------------------- */
+
+static bool pair_keeps(wk_arena *a, const char *pair, const char *input) {
+  const char *eq = strchr(pair, '=');
+  if (!eq) return false;
+  const char *past = wk_arena_strndup(a, pair, (size_t)(eq - pair)), *star = strchr(past, '*');
+  return star ? star_of(a, past, input) != NULL : !strcmp(past, input);
+}
+
+static bool option_keeps(wk_arena *a, const char *option, const char *input,
+                         const wk_strings *outputs) {
+  if (!strcmp(option, "auto")) return present_of(a, outputs, input) != NULL;
+  for (const char *p = option, *end; p; p = *end ? end + 1 : NULL) {
+    end = p + strcspn(p, ",");
+    if (pair_keeps(a, wk_arena_strndup(a, p, (size_t)(end - p)), input)) return true;
+  }
+  return false;
+}
+
+bool wk_state_keeps(const wk_strings *options, const char *input, const wk_strings *outputs) {
+  wk_arena *a = wk_arena_new();
+  bool kept = false;
+  for (size_t i = 0; i < options->n && !kept; i++)
+    kept = option_keeps(a, options->data[i], input, outputs);
+  wk_arena_free(a);
+  return kept;
 }

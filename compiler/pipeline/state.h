@@ -17,6 +17,8 @@
    "neither; * in both stands for the same text, auto takes past…=present…",                      \
    .kind = WK_OPTION_LIST, .offset = offsetof(type, member)}
 
+/* Whether the options name this input of a model with these outputs. */
+bool wk_state_keeps(const wk_strings *options, const char *input, const wk_strings *outputs);
 /* Makes variables, which begin as zeros, of what the options name; a module without options stays
  * as it is. `auto` adds a note of what it took, and of what it had to leave; path: of the model, as
  * in wk_model_notes. WK_USAGE: an option that does not fit the model. */

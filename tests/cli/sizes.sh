@@ -55,6 +55,26 @@ several() {
   done
 }
 
+# A size that is a formula of others, in the model or by --bind.
+model "$(field 1 "$(node Add 'x p' y)")" "$(field 11 "$(value x 1 1 'N + M')")$(
+  field 11 "$(value p 1 1 T)")$(field 11 "$(value q 1 N M)")" "$(
+  field 12 "$(value y 1 1 T)")" >formula.onnx
+for n in 3 5; do npy "f$n.npy" '<f4' "1,$n"; done
+npy q23.npy '<f4' 2,3
+formulas() {
+  local all=(--input x=f5.npy --input p=f5.npy --input q=q23.npy)
+  check 'a formula' "$wick" compile -q formula.onnx -o got.wick --bind N=1..4,M=0..4,T=M+N
+  has 'a formula' 'f32[1,1..8] f32[1,1..8] f32[1..4,..4] f32[1,..8] '
+  gives 'a run of a formula' '^y f32\[1,5\]' "$wick" run got.wick "${all[@]}"
+  refuses 'not what the formula says' 3 'axis 1 of input [xp] is not' "$wick" run got.wick \
+    --input x=f3.npy --input p=f3.npy --input q=q23.npy
+  refuses 'another than it' 3 'input p has 3 elements along axis 1|axis 1 of input p is not' \
+    "$wick" run got.wick --input x=f5.npy --input p=f3.npy --input q=q23.npy
+  refuses 'what is missing' 2 'K' "$wick" compile formula.onnx --bind N=1..4,M=0..4,T=M+K
+  refuses 'no formula' 2 'M/2' "$wick" compile formula.onnx --bind N=1..4,M=0..4,T=M/2
+  refuses 'below nothing' 2 'N-9' "$wick" compile formula.onnx --bind N=1..4,M=0..4,T=N-9
+}
+
 refused() {
   refuses 'nothing in it' 2 "'4..3' has no size in it" "$wick" compile two.onnx --bind N=4..3
   refuses 'no end' 2 "'' is not a size" "$wick" compile two.onnx --bind N=4..
@@ -65,7 +85,7 @@ refused() {
     --shape s=3 --emit onnx -o out.onnx
   refuses 'quantisation' 4 'which quantisation does not take' "$wick" quantize two.onnx \
     --random 1 --bind N=1..4 --shape s=3 -o out.onnx
-  refuses 'a state' 4 'only what keeps its size stays' "$wick" compile two.onnx -q --bind N=1..4 \
+  refuses 'a state' 2 'begins with none, N=0..4' "$wick" compile two.onnx -q --bind N=1..4 \
     --shape s=3 --state w=y
   refuses 'compare' 4 'which wick compare does not take' "$wick" compare two.onnx --bind N=1..4 \
     --shape s=3
@@ -86,6 +106,7 @@ values() {
 packages
 models
 several
+formulas
 refused
 values
 finish

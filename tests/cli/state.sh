@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # wick compile --state, wick run --state: tensors that stay from run to run, as the caches of a
 # decoder do, instead of going out of one run and into the next.
+nets=$(cd "$(dirname "$0")/../open" && pwd)
 source "$(dirname "$0")/lib.bash" "$@"
 
 # f32 = 1, i64 = 7. present.0 is past.0 with row `at` replaced by x, and y its sum; present.1 has
@@ -81,6 +82,72 @@ names() {
   check 'a pattern' "${keep[@]}" --state 'past*0=present*0'
 }
 
+# Of several runs in one command, each begins with what the file has.
+again() {
+  local more
+  "${keep[@]}" --state past.0=present.0
+  steps "$wick" run cache.wick --state once >/dev/null
+  cp once many
+  steps "$wick" run cache.wick --state once >want
+  for more in '--repeat 3' --profile '--dump-tensors dumped'; do
+    cp many kept # shellcheck disable=SC2086
+    steps "$wick" run cache.wick $more --state kept >got
+    cmp -s got want && cmp -s kept once && good || bad "$more goes on from its own runs"
+  done
+}
+
+# A cache that is longer after each run; a file for each step.
+texts() {
+  local n k=0
+  for n in 3 1 1 4; do
+    npy "step$k.npy" '<f4' "1,$n,16"
+    yes "$((k + 2))" | head -c $((n * 64)) |
+      dd of="step$k.npy" bs=1 seek=128 conv=notrunc 2>/dev/null
+    k=$((k + 1))
+  done
+}
+walk() { # RUN...: what there is of y after each step
+  local k
+  for k in 0 1 2 3; do
+    "$@" --input "x=step$k.npy" --output-dir out 2>err | grep '^y '
+  done
+}
+grows() {
+  local by_hand kept run=("$wick" run grown.wick --state grown) past=0..12
+  local open=("$wick" compile -q "$nets/cache.onnx" --bind "seq=1..4,past=$past")
+  texts
+  check 'inputs and outputs' "${open[@]}" -o plain.wick
+  npy past_k.npy '<f4' 1,2,0,8 && cp past_k.npy past_v.npy
+  step() {
+    "$wick" run plain.wick --input past_k=past_k.npy --input past_v=past_v.npy "$@" &&
+      cp out/present_k.npy past_k.npy && cp out/present_v.npy past_v.npy
+  }
+  by_hand=$(walk step)
+  check 'what grows' "${open[@]}" --state 'past_*=present_*' -o grown.wick
+  gives 'its state' '^  state past_k  *f32\[1,2,12,8\]' "$wick" inspect grown.wick
+  gives 'its length' '^  state size\(past\) ' "$wick" inspect grown.wick
+  kept=$(walk "${run[@]}")
+  [[ $(wc -l <<<"$kept") == 4 && $kept == "$by_hand" ]] && good ||
+    bad "by hand $by_hand, kept $kept"
+  cp grown before
+  refuses 'more than there is room for' 3 \
+    'seq \+ past along axis 2 of past_[kv] is more than 12' "${run[@]}" --input x=step3.npy
+  cmp -s grown before && good || bad 'a run that failed wrote its state'
+  gives 'what fits' '^y f32\[1,3,16\]' "${run[@]}" --input x=step0.npy
+  "${open[@]}" --state 'past_*=present_*' --emit program -o program.txt
+  grep -q 'copy.*past_' program.txt && bad 'a cache is copied' || good
+  check 'several entries' "${open[@]}" --bind "seq=5..8,past=$past" --state 'past_*=present_*' \
+    -o grown.wick
+  rm grown
+  [[ $(walk "${run[@]}") == "$by_hand" ]] && good || bad 'several entries differ'
+  refuses 'a part of them' 4 'past_v has the size of input past_k \(past\)' "${open[@]}" \
+    --state past_k=present_k
+  refuses 'a first length' 2 'begins with none, past=0..12' "$wick" compile -q \
+    "$nets/cache.onnx" --bind seq=1,past=1..12 --state 'past_*=present_*'
+  refuses 'no range' 2 'one that grows, whose length is a range' "$wick" compile -q \
+    "$nets/cache.onnx" --bind seq=1,past=12 --state 'past_*=present_*'
+}
+
 refusals() {
   say 'a pattern of another text' "no output 'pst.0'" "${keep[@]}" --state 'pa*.0=p*.0'
   say 'no input' "--state a=present.0: the model has no input 'a'" \
@@ -99,10 +166,6 @@ refusals() {
   "$wick" compile -q cache.onnx -o plain.wick
   say 'no state' 'has no state' "$wick" run plain.wick --state kept
   "${keep[@]}" --state past.0=present.0 && cp cache.wick kept.wick
-  local more
-  for more in '--repeat 2' --profile '--dump-tensors dumped'; do # shellcheck disable=SC2086
-    say "again and again: $more" "--state and ${more% *}" "$wick" run kept.wick --state kept $more
-  done
   echo nothing >broken
   say 'no file of states' 'broken: ' "$wick" run kept.wick --state broken
   [[ $(cat broken) == nothing ]] && good || bad 'what could not be read was written'
@@ -113,5 +176,7 @@ refusals() {
 stays
 agrees
 names
+again
+grows
 refusals
 finish

@@ -151,7 +151,8 @@ telling nowhere "$none$nan$(field 1 "$(node Mul 'e w' y)")" 'output y is not fin
 # Sizes that depend on values: the line names the inputs.
 gives 'values that decide sizes' '^ok +GroupQueryTotal: sizes depend on the values of tot \(' \
   "$wick" test "$onnx/GroupQueryTotal" -v
-gives 'values that decide sizes, counted' '^ +1  sizes depend on the values of start, limit, delta$' \
+gives 'values that decide sizes, counted' \
+  '^ +1  sizes depend on the values of start, limit, delta$' \
   "$wick" test $node/test_range_float_type_positive_delta
 [[ $("$wick" test "$onnx/SelectedBoxes") != *'sizes depend'* ]] && good || bad 'a run finds them'
 [[ $("$wick" test suite/right -v) != *'sizes depend'* ]] && good || bad 'no value decides a size'

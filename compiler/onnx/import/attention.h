@@ -16,6 +16,9 @@ wk_value_id wk_heads_append(wk_onnx_node *c, wk_value_id past, wk_value_id x);
  * round its end when circular. */
 wk_value_id wk_cache_write(wk_onnx_node *c, wk_value_id cache, wk_value_id update,
                            wk_value_id starts, int axis, bool circular);
+/* The same at positions i64[batch, 1 …, length, 1]. */
+wk_value_id wk_cache_write_at(wk_onnx_node *c, wk_value_id cache, wk_value_id update,
+                              wk_value_id at, int axis);
 
 /* ---- what a query sees ----------------------------------------------------------------------- */
 

@@ -19,6 +19,8 @@ void wk_extents_free(wk_extents *e) {
   wk_vec_free(&e->unknowns);
   wk_vec_free(&e->of);
   wk_vec_free(&e->inputs);
+  wk_vec_free(&e->bounds);
+  wk_vec_free(&e->symbols);
   wk_map_free(e->values);
   free(e);
 }
@@ -185,21 +187,31 @@ wk_value_id wk_extent_list_of(wk_onnx_node *c, const wk_size *const *sizes, int6
 }
 
 /* Element 0 or, where they differ, element 1 of an axis of one element. */
-wk_value_id wk_extent_checked(wk_onnx_node *c, wk_value_id v, const wk_size *a, const wk_size *b) {
-  if (wk_size_equal(a, b) || c->status) return v;
+wk_value_id wk_extent_gated(wk_onnx_node *c, wk_value_id v, wk_value_id holds, const char *reason) {
+  if (c->status) return v;
   const wk_size *dims[WK_MAX_RANK];
   const wk_type t = *wk_onnx_type(c, v);
+  const char *name = c->name;
   int64_t with_one[WK_MAX_RANK] = {1};
-  if (!wk_onnx_need(c, t.rank < WK_MAX_RANK, "rank %d has no room for a check of sizes", t.rank) ||
-      !wk_onnx_valid(c, wk_size_least(c, wk_size_sub(c, a, b)) <= 0 &&
-                     wk_size_most(c, wk_size_sub(c, a, b)) >= 0, "sizes %s and %s differ",
-                     wk_size_text(c, a), wk_size_text(c, b))) return v;
+  if (!wk_onnx_need(c, t.rank < WK_MAX_RANK, "rank %d has no room for a check of sizes", t.rank))
+    return v;
+  c->name = reason;
   wk_extent_dims(c, v, dims);
   for (int i = 0; i < t.rank; i++) with_one[i + 1] = t.dims[i];
-  wk_value_id same = wk_make_2(c, WK_OP_EQUAL, wk_size_value(c, a), wk_size_value(c, b));
-  wk_value_id at = wk_make_where(c, same, wk_extent_number(c, 0), wk_extent_number(c, 1));
+  wk_value_id at = wk_make_where(c, holds, wk_extent_number(c, 0), wk_extent_number(c, 1));
   v = wk_make_gather(c, wk_make_reshape(c, v, t.rank + 1, with_one), at, 0);
-  return wk_extent_set(c, v, dims);
+  v = wk_extent_set(c, v, dims);
+  c->name = name;
+  return v;
+}
+
+wk_value_id wk_extent_checked(wk_onnx_node *c, wk_value_id v, const wk_size *a, const wk_size *b) {
+  if (wk_size_equal(a, b) || c->status) return v;
+  if (!wk_onnx_valid(c, wk_size_least(c, wk_size_sub(c, a, b)) <= 0 &&
+                     wk_size_most(c, wk_size_sub(c, a, b)) >= 0, "sizes %s and %s differ",
+                     wk_size_text(c, a), wk_size_text(c, b))) return v;
+  wk_value_id same = wk_make_2(c, WK_OP_EQUAL, wk_size_value(c, a), wk_size_value(c, b));
+  return wk_extent_gated(c, v, same, c->name);
 }
 
 void wk_extent_even(wk_onnx_node *c, int a, int a_axis, int b, int b_axis) {

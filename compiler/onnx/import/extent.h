@@ -6,7 +6,7 @@
 #ifndef WICK_ONNX_IMPORT_EXTENT_H
 #define WICK_ONNX_IMPORT_EXTENT_H
 
-#include "compiler/onnx/import/size.h"
+#include "compiler/onnx/import/formula.h"
 
 typedef struct {
   const wk_size *dims[WK_MAX_RANK]; /* NULL: as in the type */
@@ -20,6 +20,10 @@ typedef struct {
   int axis;
   const char *symbol; /* two axes with the same one have the same size */
   int64_t least, most;
+  const wk_formula *formula; /* of other symbols, which it must agree with; NULL: none */
+  bool is_bounded;           /* what the formula says is `most` at the most */
+  bool is_kept;     /* the input stays from run to run, and has `most` elements at the most */
+  wk_value_id size; /* the input that says it */
 } wk_open_input;
 
 struct wk_extents {
@@ -27,16 +31,17 @@ struct wk_extents {
   wk_map *values; /* a size's terms -> its value */
   WK_VEC(const wk_sized *) of; /* by value of the main graph; NULL or past the end: nothing */
   WK_VEC(wk_open_input) inputs;
+  WK_VEC(wk_size_bound_row) bounds;
+  wk_symbols symbols; /* of sizes of inputs */
   wk_value_id first_new; /* values from here on are of the node at hand */
 };
 
 wk_extents *wk_extents_new(void);
 void wk_extents_free(wk_extents *e);
-/* An axis of an input of main has from `least` elements to what its type says. */
-void wk_extents_open(wk_importer *im, const wk_scope *s, wk_value_id input, int axis,
-                     const char *symbol, int64_t least);
 /* Once all inputs are there: the scalars that say such sizes become inputs behind them. */
 wk_status wk_extents_begin(wk_importer *im, wk_scope *s) WK_MUST_CHECK;
+/* The axis of an input that grows from run to run; -1: v is none. */
+int wk_extents_growing(const wk_importer *im, wk_value_id v);
 /* Once all outputs are there: the scalars that say the sizes of these. What is known of inputs and
  * outputs is put down in the module. */
 wk_status wk_extents_finish(wk_importer *im, const wk_scope *s) WK_MUST_CHECK;
@@ -86,6 +91,8 @@ wk_value_id wk_extent_number(wk_onnx_node *c, int64_t v); /* i64[] */
 wk_value_id wk_extent_list_of(wk_onnx_node *c, const wk_size *const *sizes, int64_t n);
 /* v, in a run that fails where the sizes differ. */
 wk_value_id wk_extent_checked(wk_onnx_node *c, wk_value_id v, const wk_size *a, const wk_size *b);
+/* v, in a run that fails, with this reason as the node's name, unless `holds` (bool[]). */
+wk_value_id wk_extent_gated(wk_onnx_node *c, wk_value_id v, wk_value_id holds, const char *reason);
 /* Operands a and b have room for the same number along these axes. */
 void wk_extent_even(wk_onnx_node *c, int a, int a_axis, int b, int b_axis);
 /* Positions 0 … n - 1, i64[n], below a size: bool[n]. */

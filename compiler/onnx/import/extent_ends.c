@@ -4,37 +4,46 @@
 
 #include "compiler/onnx/import/extent.h"
 
-void wk_extents_open(wk_importer *im, const wk_scope *s, wk_value_id input, int axis,
-                     const char *symbol, int64_t least) {
-  const wk_open_input open = {input, axis, symbol, least, wk_val(s->g, input)->type.dims[axis]};
-  wk_vec_push(&im->extents->inputs, open);
-}
-
 static const char *scalar_name(wk_importer *im, const char *symbol) {
   return wk_arena_printf(im->m->arena, "size(%s)", symbol);
 }
 
 bool wk_extents_has_size(const wk_importer *im, const char *name) {
   const wk_extents *e = im->extents;
-  for (size_t i = 0; i < e->unknowns.n; i++)
-    if (e->unknowns.data[i].is_given &&
-        !strcmp(wk_val(im->m->main, e->unknowns.data[i].value)->name, name))
-      return true;
+  for (size_t i = 0; i < e->inputs.n; i++)
+    if (!strcmp(wk_val(im->m->main, e->inputs.data[i].size)->name, name)) return true;
   return false;
 }
 
-/* The axes before this one have another symbol. */
-static bool is_first(const wk_extents *e, size_t i) {
-  for (size_t k = 0; k < i; k++)
-    if (!strcmp(e->inputs.data[k].symbol, e->inputs.data[i].symbol)) return false;
-  return true;
+int wk_extents_growing(const wk_importer *im, wk_value_id v) {
+  const wk_extents *e = im->extents;
+  for (size_t i = 0; i < e->inputs.n; i++)
+    if (e->inputs.data[i].input == v && e->inputs.data[i].is_kept) return e->inputs.data[i].axis;
+  return -1;
+}
+
+/* The first axis with the symbol. */
+static wk_open_input *first_with(const wk_extents *e, const char *symbol) {
+  for (size_t i = 0; i < e->inputs.n; i++)
+    if (!strcmp(e->inputs.data[i].symbol, symbol)) return &e->inputs.data[i];
+  return NULL;
+}
+
+/* One scalar for all axes with a symbol. */
+static void add_scalars(wk_importer *im, wk_scope *s) {
+  const wk_type scalar = wk_type_make(WK_I64, 0, NULL);
+  for (size_t i = 0; i < im->extents->inputs.n; i++) {
+    wk_open_input *open = &im->extents->inputs.data[i];
+    const wk_open_input *first = first_with(im->extents, open->symbol);
+    open->size = first != open ? first->size
+                               : wk_graph_input(s->g, scalar_name(im, open->symbol), &scalar);
+  }
 }
 
 /* A size within the bounds of all axes with this symbol. */
-static void add_unknown(wk_importer *im, wk_scope *s, const wk_open_input *open) {
-  const wk_type scalar = wk_type_make(WK_I64, 0, NULL);
+static void add_unknown(wk_importer *im, const wk_open_input *open) {
   wk_unknown u = {.is_given = true, .text = open->symbol, .least = open->least, .most = open->most,
-                  .value = wk_graph_input(s->g, scalar_name(im, open->symbol), &scalar)};
+                  .value = open->size};
   for (size_t i = 0; i < im->extents->inputs.n; i++) {
     const wk_open_input *other = &im->extents->inputs.data[i];
     if (strcmp(other->symbol, open->symbol) != 0) continue;
@@ -44,16 +53,92 @@ static void add_unknown(wk_importer *im, wk_scope *s, const wk_open_input *open)
   wk_vec_push(&im->extents->unknowns, u);
 }
 
+static const wk_size *size_of_symbol(wk_onnx_node *c, const char *symbol) {
+  const wk_unknown u = {.is_given = true, .text = symbol};
+  return wk_size_unknown(c, &u);
+}
+
+/* The size of a symbol of a formula; NULL: it is none of an axis, and a range. */
+static const wk_size *size_of_part(wk_onnx_node *c, const char *symbol) {
+  if (first_with(c->im->extents, symbol)) return size_of_symbol(c, symbol);
+  const wk_symbol *known = wk_symbol_find(&c->im->extents->symbols, symbol);
+  return known->least == known->value ? wk_size_const(c, known->value) : NULL;
+}
+
+/* What the formula says; NULL: not all of its symbols are sizes of axes. */
+static const wk_size *size_by(wk_onnx_node *c, const wk_formula *f) {
+  const wk_size *sum = wk_size_const(c, 0);
+  for (int i = 0; i < f->n; i++) {
+    const wk_size *term = wk_size_const(c, f->terms[i].factor);
+    for (int k = 0; k < f->terms[i].n; k++) {
+      const wk_size *part = size_of_part(c, f->terms[i].symbols[k]);
+      if (!part) return NULL;
+      term = wk_size_mul(c, term, part);
+    }
+    sum = wk_size_add(c, sum, term);
+  }
+  return sum;
+}
+
+/* The most that what it is made of may be, where that grows from run to run; -1: it does not. */
+static int64_t kept_most(const wk_extents *e, const wk_formula *f) {
+  for (int i = 0; i < f->n; i++)
+    for (size_t k = 0; k < e->inputs.n && f->terms[i].n == 1; k++) {
+      const wk_open_input *open = &e->inputs.data[k];
+      if (open->is_kept && !strcmp(open->symbol, f->terms[i].symbols[0])) return open->most;
+    }
+  return -1;
+}
+
+/* Its size by the formula; a run in which the caller's is another one fails. */
+static void give_formula(wk_onnx_node *c, wk_open_input *open) {
+  const wk_size *by = size_by(c, open->formula), *dims[WK_MAX_RANK];
+  int64_t kept = kept_most(c->im->extents, open->formula);
+  if (kept >= 0 && kept < open->most) open->most = kept;
+  if (kept >= 0 || open->is_bounded) wk_size_bound(c, by, open->most);
+  int64_t *room = &wk_val(c->g, open->input)->type.dims[open->axis];
+  if (open->most < *room) *room = open->most;
+  wk_extent_dims(c, open->input, dims);
+  dims[open->axis] = by;
+  wk_extent_declare(c, open->input, dims);
+}
+
+static void check_formula(wk_onnx_node *c, const wk_open_input *open) {
+  const char *name = wk_val(c->g, open->input)->name;
+  wk_bound b;
+  if (!wk_scope_find(c->im, c->scope, name, &b) || b.kind != WK_BOUND_TENSOR) return;
+  wk_value_id is = wk_size_value(c, wk_extent_dim(c, open->input, open->axis));
+  wk_value_id same = wk_make_2(c, WK_OP_EQUAL, is, open->size);
+  const char *reason = wk_arena_printf(c->im->m->arena, "axis %d of input %s is not %s",
+                                       open->axis, name, open->symbol);
+  b.value = wk_extent_gated(c, b.value, same, reason);
+  wk_scope_bind(c->scope, name, b);
+}
+
+static void give_symbol(wk_onnx_node *c, const wk_open_input *open) {
+  const wk_size *dims[WK_MAX_RANK];
+  wk_extent_dims(c, open->input, dims);
+  dims[open->axis] = size_of_symbol(c, open->symbol);
+  wk_extent_declare(c, open->input, dims);
+}
+
 static wk_status give_sizes(wk_importer *im, wk_scope *s) {
   wk_onnx_node c = {.im = im, .scope = s, .g = s->g, .name = "inputs"};
-  for (size_t i = 0; i < im->extents->inputs.n; i++) {
-    const wk_open_input *open = &im->extents->inputs.data[i];
-    const wk_unknown u = {.is_given = true, .text = open->symbol};
-    const wk_size *dims[WK_MAX_RANK];
-    wk_extent_dims(&c, open->input, dims);
-    dims[open->axis] = wk_size_unknown(&c, &u);
-    wk_extent_declare(&c, open->input, dims);
+  wk_extents *e = im->extents;
+  for (size_t i = 0; i < e->inputs.n; i++)
+    if (!e->inputs.data[i].formula && first_with(e, e->inputs.data[i].symbol) == &e->inputs.data[i])
+      add_unknown(im, &e->inputs.data[i]);
+  for (size_t i = 0; i < e->inputs.n; i++) {
+    wk_open_input *open = &e->inputs.data[i];
+    if (!open->formula || size_by(&c, open->formula)) continue;
+    open->formula = NULL;
+    if (first_with(e, open->symbol) == open) add_unknown(im, open);
   }
+  for (size_t i = 0; i < e->inputs.n; i++)
+    if (e->inputs.data[i].formula) give_formula(&c, &e->inputs.data[i]);
+    else give_symbol(&c, &e->inputs.data[i]);
+  for (size_t i = 0; i < e->inputs.n && wk_onnx_ok(&c); i++)
+    if (e->inputs.data[i].formula) check_formula(&c, &e->inputs.data[i]);
   return c.status;
 }
 
@@ -61,17 +146,8 @@ wk_status wk_extents_begin(wk_importer *im, wk_scope *s) {
   if (im->extents->inputs.n && im->opt->purpose != WK_FOR_INFERENCE)
     return wk_error(WK_UNSUPPORTED, "%s has a size that a run decides: training and derivatives "
                     "need one size", im->extents->inputs.data[0].symbol);
-  for (size_t i = 0; i < im->extents->inputs.n; i++)
-    if (is_first(im->extents, i)) add_unknown(im, s, &im->extents->inputs.data[i]);
+  add_scalars(im, s);
   return give_sizes(im, s);
-}
-
-/* The input that says the size of this symbol. */
-static const char *given_name(const wk_importer *im, const char *symbol) {
-  const wk_extents *e = im->extents;
-  size_t i = 0;
-  while (!e->unknowns.data[i].is_given || strcmp(e->unknowns.data[i].text, symbol) != 0) i++;
-  return wk_val(im->m->main, e->unknowns.data[i].value)->name;
 }
 
 /* ---- outputs --------------------------------------------------------------------------------- */
@@ -109,7 +185,7 @@ wk_status wk_extents_finish(wk_importer *im, const wk_scope *s) {
   for (size_t i = 0; i < im->extents->inputs.n; i++) {
     const wk_open_input *open = &im->extents->inputs.data[i];
     const wk_open_axis a = {.tensor = wk_val(g, open->input)->name, .axis = open->axis,
-                            .size = given_name(im, open->symbol), .symbol = open->symbol,
+                            .size = wk_val(g, open->size)->name, .symbol = open->symbol,
                             .least = open->least};
     wk_module_open(im->m, &a);
   }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/onnx/import/attention.h"
 #include "compiler/onnx/import/extent.h"
 
 static const wk_size *zero_at_least(wk_onnx_node *c, const wk_size *s) {
@@ -48,6 +49,47 @@ static wk_value_id close_gaps(wk_onnx_node *c, wk_value_id y, int axis, const wk
   return wk_make_gather(c, y, wk_extent_clamped(c, at, room), axis);
 }
 
+/* Positions behind what there is: those of rows that are none are of the last one, again. */
+static wk_value_id appended_positions(wk_onnx_node *c, int axis, const wk_size *from,
+                                      wk_value_id row) {
+  const wk_type t = *wk_onnx_type(c, c->in[0]);
+  int64_t dims[WK_MAX_RANK];
+  for (int i = 0; i <= axis + 1; i++) dims[i] = 1;
+  dims[0] = t.dims[0];
+  wk_value_id at = wk_make_2(c, WK_OP_ADD, wk_size_value(c, from), row);
+  dims[axis] = wk_onnx_type(c, row)->dims[0];
+  return wk_make_expand(c, wk_make_along(c, at, axis, axis + 2), axis + 2, dims);
+}
+
+/* What grows from run to run has room for all that it may have: the pieces behind it are written
+ * there, in a run that fails when there is no more room. */
+static wk_status append(wk_onnx_node *c, int axis, const wk_size **dims) {
+  const wk_size *from = wk_extent_dim(c, c->in[0], axis), *n = wk_extent_dim(c, c->in[1], axis);
+  int64_t room = wk_onnx_type(c, c->in[0])->dims[axis];
+  int64_t rows = wk_onnx_type(c, c->in[1])->dims[axis];
+  wk_value_id row = wk_make_iota(c, rows), x = c->in[1], all = wk_size_value(c, dims[axis]);
+  if (rows > 1 && wk_extent_is_open(c, x, axis)) {
+    row = wk_make_2(c, WK_OP_MIN, row, wk_size_value(c, wk_size_plus(c, n, -1)));
+    x = wk_make_gather(c, x, row, axis);
+  }
+  wk_value_id fits = wk_make_2(c, WK_OP_LESS_EQUAL, all, wk_extent_number(c, room));
+  const char *reason = wk_arena_printf(c->im->m->arena, "%s along axis %d of %s is more than %lld",
+                                       wk_size_text(c, dims[axis]), axis,
+                                       wk_val(c->g, c->in[0])->name, (long long)room);
+  row = wk_extent_gated(c, row, fits, reason);
+  wk_value_id at = appended_positions(c, axis, from, row);
+  wk_onnx_result(c, 0, wk_cache_write_at(c, c->in[0], x, at, axis));
+  wk_size_bound(c, dims[axis], room);
+  wk_extent_result(c, 0, dims);
+  return c->status;
+}
+
+static bool appends(wk_onnx_node *c, int axis) {
+  return c->n_in == 2 && axis > 0 && wk_extents_growing(c->im, c->in[0]) == axis &&
+         wk_onnx_type(c, c->in[0])->rank < WK_MAX_RANK &&
+         wk_size_least(c, wk_extent_dim(c, c->in[1], axis)) >= 1;
+}
+
 wk_status wk_extent_concat(wk_onnx_node *c) {
   const wk_size *dims[WK_MAX_RANK], *all = wk_size_const(c, 0);
   int rank = wk_onnx_type(c, c->in[0])->rank;
@@ -62,6 +104,7 @@ wk_status wk_extent_concat(wk_onnx_node *c) {
       if (a != axis) wk_extent_same(c, dims[a], wk_extent_dim(c, c->in[i], a));
   }
   dims[axis] = all;
+  if (appends(c, axis)) return append(c, axis, dims);
   if (!wk_extent_plain(c)) return c->status;
   wk_onnx_result(c, 0, close_gaps(c, c->out[0].value, axis, all));
   wk_extent_result(c, 0, dims);

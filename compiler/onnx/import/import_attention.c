@@ -193,19 +193,27 @@ static wk_value_id leading_coordinates(wk_onnx_node *c, const int64_t *dims, int
   return v;
 }
 
-wk_value_id wk_cache_write(wk_onnx_node *c, wk_value_id cache, wk_value_id update,
-                           wk_value_id starts, int axis, bool circular) {
+wk_value_id wk_cache_write_at(wk_onnx_node *c, wk_value_id cache, wk_value_id update,
+                              wk_value_id at, int axis) {
   if (c->status) return WK_NONE;
   const wk_type t = *wk_onnx_type(c, update);
-  int64_t dims[WK_MAX_RANK + 1], limit = wk_onnx_type(c, cache)->dims[axis];
+  int64_t dims[WK_MAX_RANK + 1];
   memcpy(dims, t.dims, (size_t)(axis + 1) * sizeof *dims);
   dims[axis + 1] = 1;
-  wk_value_id at = written_positions(c, starts, axis, t.dims[axis], limit, circular);
   const wk_value_id parts[] = {leading_coordinates(c, t.dims, axis),
                                wk_make_expand(c, at, axis + 2, dims)};
   WK_MAKE_ATTRS(c, a, SCATTER_ND, scatter_nd);
   wk_value_id places = wk_make_concat(c, parts, 2, axis + 1);
   return wk_make(c, WK_OP_SCATTER_ND, a, 3, cache, places, update);
+}
+
+wk_value_id wk_cache_write(wk_onnx_node *c, wk_value_id cache, wk_value_id update,
+                           wk_value_id starts, int axis, bool circular) {
+  if (c->status) return WK_NONE;
+  int64_t limit = wk_onnx_type(c, cache)->dims[axis];
+  int64_t length = wk_onnx_type(c, update)->dims[axis];
+  wk_value_id at = written_positions(c, starts, axis, length, limit, circular);
+  return wk_cache_write_at(c, cache, update, at, axis);
 }
 
 wk_status wk_onnx_tensor_scatter(wk_onnx_node *c) {

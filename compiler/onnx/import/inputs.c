@@ -75,19 +75,6 @@ wk_status wk_model_declared(const Onnx__ValueInfoProto *v, wk_declared *out) {
 
 /* ---- symbols ------------------------------------------------------------------------------- */
 
-typedef struct {
-  const char *name;
-  int64_t value, least; /* least < value: a run decides */
-} symbol;
-typedef WK_VEC(symbol) symbols;
-
-static symbol *find_symbol(symbols *s, const char *name) {
-  for (size_t i = 0; i < s->n; i++) {
-    if (strcmp(s->data[i].name, name) == 0) return &s->data[i];
-  }
-  return NULL;
-}
-
 /* What is given for an input, and how. */
 typedef struct {
   const char *input, *option, *file; /* option: NULL when a file gives it */
@@ -110,7 +97,7 @@ static wk_status refuse_given(const sizes *x, const char *fmt, ...) {
 }
 
 /* Checks one size against what is declared; a symbol takes the size on. */
-static wk_status match_dim(const sizes *x, int axis, symbols *s) {
+static wk_status match_dim(const sizes *x, int axis, wk_symbols *s) {
   const wk_declared *d = x->declared;
   long long size = x->dims[axis];
   if (size < 0)
@@ -119,9 +106,9 @@ static wk_status match_dim(const sizes *x, int axis, symbols *s) {
     return refuse_given(x, "axis %d of input %s has size %lld in the model, %lld is given", axis,
                         x->input, (long long)d->dims[axis], size);
   if (!d->symbols[axis]) return NULL;
-  symbol *known = find_symbol(s, d->symbols[axis]);
+  wk_symbol *known = wk_symbol_find(s, d->symbols[axis]);
   if (!known) {
-    symbol fresh = {.name = d->symbols[axis], .value = size,
+    wk_symbol fresh = {.name = d->symbols[axis], .value = size,
                     .least = x->least ? x->least[axis] : size};
     wk_vec_push(s, fresh);
   } else if (known->least < known->value && (size < known->least || size > known->value)) {
@@ -135,7 +122,7 @@ static wk_status match_dim(const sizes *x, int axis, symbols *s) {
   return NULL;
 }
 
-static wk_status match_shape(const sizes *x, symbols *s) {
+static wk_status match_shape(const sizes *x, wk_symbols *s) {
   const wk_declared *d = x->declared;
   if (d->rank >= 0 && d->rank != x->rank)
     return refuse_given(x, "input %s has rank %d in the model, rank %d is given", x->input,
@@ -260,16 +247,59 @@ static wk_status check_options(const wk_import_options *o, const Onnx__GraphProt
 
 /* ---- building ------------------------------------------------------------------------------ */
 
-/* Symbols from --bind, then from the shapes and values given. */
-static wk_status collect_symbols(wk_importer *im, symbols *s) {
+/* A symbol with a formula, its own or what it is bound to. */
+static wk_status bind_formula(wk_importer *im, wk_symbols *s, wk_symbol x, const char *text) {
+  wk_formula f;
+  const char *missing;
+  if (!wk_formula_parse(im->arena, text, &f))
+    return wk_error(WK_USAGE, "--bind %s=%s: must be a number, a range, or sums of products of "
+                    "symbols and numbers", x.name, text);
+  x.formula = wk_arena_memdup(im->arena, &f, sizeof f);
+  if (!wk_symbol_measure(s, &x, &missing) && missing)
+    return wk_error(WK_USAGE, "--bind %s=%s: '%s' is not bound to a number or range", x.name, text,
+                    missing);
+  if (x.value < x.least)
+    return wk_error(WK_USAGE, "--bind %s=%s: has no size in it", x.name, text);
+  wk_vec_push(s, x);
+  return NULL;
+}
+
+/* A range for a formula of other symbols: they go no further than it says. */
+static void bound_formula(wk_importer *im, wk_symbols *s, wk_symbol *x) {
+  wk_formula f;
+  wk_symbol by = *x;
+  const char *missing;
+  if (x->least == x->value || !wk_formula_parse(im->arena, x->name, &f) ||
+      !wk_formula_computes(&f)) return;
+  by.formula = wk_arena_memdup(im->arena, &f, sizeof f);
+  if (!wk_symbol_measure(s, &by, &missing)) return;
+  by.is_bounded = x->value < by.value;
+  if (by.is_bounded) by.value = x->value;
+  *x = by;
+}
+
+static wk_status collect_binds(wk_importer *im, wk_symbols *s) {
   const wk_import_options *o = im->opt;
-  const Onnx__GraphProto *g = im->model->graph;
   for (size_t i = 0; i < o->n_binds; i++) {
     const wk_bind *b = &o->binds[i];
+    if (b->formula) continue;
     if (b->value < 0) return wk_error(WK_USAGE, "--bind %s: the size is negative", b->symbol);
-    symbol given = {b->symbol, b->value, b->is_open ? b->least : b->value};
+    wk_symbol given = {b->symbol, b->value, b->is_open ? b->least : b->value, NULL, false};
     wk_vec_push(s, given);
   }
+  for (size_t i = 0; i < s->n; i++) bound_formula(im, s, &s->data[i]);
+  for (size_t i = 0; i < o->n_binds; i++) {
+    wk_symbol given = {.name = o->binds[i].symbol};
+    if (o->binds[i].formula) WK_TRY(bind_formula(im, s, given, o->binds[i].formula));
+  }
+  return NULL;
+}
+
+/* Symbols from --bind, then from the shapes and values given. */
+static wk_status collect_symbols(wk_importer *im, wk_symbols *s) {
+  const wk_import_options *o = im->opt;
+  const Onnx__GraphProto *g = im->model->graph;
+  WK_TRY(collect_binds(im, s));
   for (size_t i = 0; i < g->n_input; i++) {
     const char *name = g->input[i]->name;
     wk_declared d;
@@ -300,22 +330,36 @@ static void need_bind(wk_importer *im, const char *text) {
   wk_vec_push(&im->rep->need_bind, wk_arena_strdup(im->rep->arena, text));
 }
 
+/* A symbol, or those that it is a formula of. */
+static void ask_for_symbol(wk_importer *im, wk_symbols *s, const char *symbol) {
+  wk_formula f;
+  if (wk_symbol_resolve(im->arena, s, symbol)) return;
+  if (!wk_formula_parse(im->arena, symbol, &f) || !wk_formula_computes(&f)) {
+    need_bind(im, wk_arena_printf(im->arena, "--bind %s=N", symbol));
+    return;
+  }
+  for (int i = 0; i < f.n; i++)
+    for (int k = 0; k < f.terms[i].n; k++)
+      if (!wk_symbol_find(s, f.terms[i].symbols[k]))
+        need_bind(im, wk_arena_printf(im->arena, "--bind %s=N", f.terms[i].symbols[k]));
+}
+
 /* What to type for an input whose sizes are not all known: --bind for symbols, else --shape. */
-static void ask_for_shape(wk_importer *im, const char *name, const wk_declared *d, symbols *s) {
+static void ask_for_shape(wk_importer *im, const char *name, const wk_declared *d, wk_symbols *s) {
   bool all_symbols = d->rank >= 0;
   for (int i = 0; i < d->rank; i++) all_symbols = all_symbols && (d->dims[i] >= 0 || d->symbols[i]);
   wk_str b = {0};
   for (size_t i = 0; i < im->opt->n_binds && all_symbols; i++) { /* all go into one --bind */
     const wk_bind *given = &im->opt->binds[i];
     b.n = 0;
-    wk_str_printf(&b, "--bind %s=%lld", given->symbol, (long long)given->value);
+    wk_str_printf(&b, "--bind %s=", given->symbol);
+    if (given->formula) wk_str_add(&b, given->formula);
+    else if (given->least < given->value) wk_str_printf(&b, "%lld..", (long long)given->least);
+    if (!given->formula) wk_str_printf(&b, "%lld", (long long)given->value);
     need_bind(im, b.s);
   }
   for (int i = 0; i < d->rank && all_symbols; i++) {
-    if (d->dims[i] >= 0 || find_symbol(s, d->symbols[i])) continue;
-    b.n = 0;
-    wk_str_printf(&b, "--bind %s=N", d->symbols[i]);
-    need_bind(im, b.s);
+    if (d->dims[i] < 0) ask_for_symbol(im, s, d->symbols[i]);
   }
   if (!all_symbols) {
     b.n = 0;
@@ -365,23 +409,41 @@ static void refuse_input(wk_importer *im, wk_scope *s, const char *name, const c
 
 static const wk_bound unknown_input = {.kind = WK_BOUND_UNKNOWN, .value = WK_NONE};
 
+static bool is_kept(const wk_importer *im, const char *name) {
+  const wk_import_options *o = im->opt;
+  const Onnx__GraphProto *g = im->model->graph;
+  wk_strings outputs = {0};
+  if (!o->keeps) return false;
+  for (size_t i = 0; i < g->n_output; i++) wk_vec_push(&outputs, g->output[i]->name);
+  bool kept = o->keeps(o->state, name, &outputs);
+  wk_vec_free(&outputs);
+  return kept;
+}
+
 /* Axes of an input whose sizes runs decide: symbols, or axes without a name. */
 static void open_axes(wk_importer *im, wk_scope *s, wk_value_id input, const wk_declared *d,
-                      const wk_bind_shape *shape, symbols *sym) {
+                      const wk_bind_shape *shape, wk_symbols *sym) {
   const wk_value v = *wk_val(s->g, input);
   for (int i = 0; i < v.type.rank; i++) {
-    const symbol *bound = d->symbols[i] ? find_symbol(sym, d->symbols[i]) : NULL;
-    if (bound && bound->least < bound->value)
-      wk_extents_open(im, s, input, i, bound->name, bound->least);
-    else if (!bound && shape && shape->is_open && shape->least[i] < shape->dims[i])
-      wk_extents_open(im, s, input, i, wk_arena_printf(im->arena, "%s.%d", v.name, i),
-                      shape->least[i]);
+    wk_symbol *x = d->symbols[i] ? wk_symbol_resolve(im->arena, sym, d->symbols[i]) : NULL;
+    wk_open_input open = {.input = input, .axis = i, .most = v.type.dims[i],
+                          .is_kept = is_kept(im, v.name)};
+    if (x && x->least < x->value) {
+      open.symbol = x->name;
+      open.least = x->least;
+      open.formula = x->formula;
+      open.is_bounded = x->is_bounded;
+    } else if (!x && shape && shape->is_open && shape->least[i] < shape->dims[i]) {
+      open.symbol = wk_arena_printf(im->arena, "%s.%d", v.name, i);
+      open.least = shape->least[i];
+    }
+    if (open.symbol) wk_vec_push(&im->extents->inputs, open);
   }
 }
 
 /* One tensor; shape: what is given for it, or NULL. */
 static wk_status add_tensor(wk_importer *im, wk_scope *s, const char *name, const wk_declared *d,
-                            const wk_bind_shape *shape, symbols *sym, wk_bound *out) {
+                            const wk_bind_shape *shape, wk_symbols *sym, wk_bound *out) {
   const wk_bind_value *value = value_option(im->opt, name);
   *out = unknown_input;
   if (value) return add_value(im, s, name, d, value, out);
@@ -389,7 +451,7 @@ static wk_status add_tensor(wk_importer *im, wk_scope *s, const char *name, cons
   int rank = shape ? shape->rank : d->rank;
   bool known = rank >= 0;
   for (int i = 0; i < rank; i++) {
-    const symbol *bound = d->symbols[i] ? find_symbol(sym, d->symbols[i]) : NULL;
+    wk_symbol *bound = d->symbols[i] ? wk_symbol_resolve(im->arena, sym, d->symbols[i]) : NULL;
     bool is_open = bound && bound->least < bound->value;
     dims[i] = shape && !is_open ? shape->dims[i] : bound ? bound->value : d->dims[i];
     known = known && dims[i] >= 0;
@@ -407,7 +469,7 @@ static wk_status add_tensor(wk_importer *im, wk_scope *s, const char *name, cons
 
 /* Element `name` of the sequence or optional `whole`. */
 static wk_status add_element(wk_importer *im, wk_scope *s, const char *name, const char *whole,
-                             const wk_declared *d, symbols *sym, wk_bound *out) {
+                             const wk_declared *d, wk_symbols *sym, wk_bound *out) {
   const wk_bind_shape *shape = shape_option(im->opt, name);
   const wk_bind_value *value = value_option(im->opt, name);
   uint32_t ignored;
@@ -431,7 +493,7 @@ static wk_status add_element(wk_importer *im, wk_scope *s, const char *name, con
 
 /* Sequences and optionals exist at import alone: their tensors are the inputs. */
 static wk_status add_elements(wk_importer *im, wk_scope *s, const char *whole,
-                              const wk_declared *d, symbols *sym, wk_bound *out) {
+                              const wk_declared *d, wk_symbols *sym, wk_bound *out) {
   const wk_bind_length *l = length_option(im->opt, whole);
   wk_bound element;
   *out = unknown_input;
@@ -462,7 +524,7 @@ static wk_status add_elements(wk_importer *im, wk_scope *s, const char *whole,
 }
 
 static wk_status add_input(wk_importer *im, wk_scope *s, const Onnx__ValueInfoProto *v,
-                           symbols *sym) {
+                           wk_symbols *sym) {
   wk_declared d;
   wk_bound b;
   if (wk_scope_has(s, v->name))
@@ -490,19 +552,34 @@ static wk_status add_input(wk_importer *im, wk_scope *s, const Onnx__ValueInfoPr
   return NULL;
 }
 
+/* The text is the symbol, or a formula of it. */
+static bool mentions(wk_importer *im, const char *text, const char *symbol) {
+  wk_formula f;
+  if (strcmp(text, symbol) == 0) return true;
+  if (!wk_formula_parse(im->arena, text, &f)) return false;
+  for (int i = 0; i < f.n; i++)
+    for (int k = 0; k < f.terms[i].n; k++)
+      if (!strcmp(f.terms[i].symbols[k], symbol)) return true;
+  return false;
+}
+
+static bool is_mentioned(wk_importer *im, const char *symbol) {
+  const Onnx__GraphProto *g = im->model->graph;
+  for (size_t i = 0; i < g->n_input; i++) {
+    wk_declared d;
+    wk_status_free(wk_model_declared(g->input[i], &d));
+    for (int k = 0; k < d.rank; k++)
+      if (d.symbols[k] && mentions(im, d.symbols[k], symbol)) return true;
+  }
+  for (size_t i = 0; i < im->opt->n_binds; i++)
+    if (im->opt->binds[i].formula && mentions(im, im->opt->binds[i].formula, symbol)) return true;
+  return false;
+}
+
 static wk_status check_binds(wk_importer *im) {
   const wk_import_options *o = im->opt;
-  const Onnx__GraphProto *g = im->model->graph;
   for (size_t k = 0; k < o->n_binds; k++) {
-    bool known = false;
-    for (size_t i = 0; i < g->n_input && !known; i++) {
-      wk_declared d;
-      wk_status st = wk_model_declared(g->input[i], &d);
-      wk_status_free(st);
-      for (int j = 0; j < d.rank; j++) {
-        known = known || (d.symbols[j] && strcmp(d.symbols[j], o->binds[k].symbol) == 0);
-      }
-    }
+    bool known = is_mentioned(im, o->binds[k].symbol);
     if (!known && is_anonymous(o->binds[k].symbol))
       return wk_error(WK_USAGE, "--bind %s: this names no size; what has no name is given by "
                       "--shape INPUT=…", o->binds[k].symbol);
@@ -513,7 +590,7 @@ static wk_status check_binds(wk_importer *im) {
 }
 
 static wk_status add_inputs(wk_importer *im, wk_scope *s, const wk_map *initialisers,
-                            symbols *sym) {
+                            wk_symbols *sym) {
   const Onnx__GraphProto *g = im->model->graph;
   WK_TRY(check_options(im->opt, g));
   WK_TRY(check_binds(im));
@@ -530,7 +607,6 @@ static wk_status add_inputs(wk_importer *im, wk_scope *s, const wk_map *initiali
 wk_status wk_model_inputs(wk_importer *im, wk_scope *s) {
   const Onnx__GraphProto *g = im->model->graph;
   wk_map *initialisers = wk_map_new();
-  symbols sym = {0};
   for (size_t i = 0; i < g->n_initializer; i++) {
     if (g->initializer[i]->name) wk_map_put(initialisers, g->initializer[i]->name, 0);
   }
@@ -538,9 +614,8 @@ wk_status wk_model_inputs(wk_importer *im, wk_scope *s) {
     const Onnx__TensorProto *t = g->sparse_initializer[i]->values;
     if (t && t->name) wk_map_put(initialisers, t->name, 0);
   }
-  wk_status st = add_inputs(im, s, initialisers, &sym);
+  wk_status st = add_inputs(im, s, initialisers, &im->extents->symbols);
   if (!st) st = wk_extents_begin(im, s);
   wk_map_free(initialisers);
-  wk_vec_free(&sym);
   return st;
 }

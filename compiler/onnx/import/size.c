@@ -256,8 +256,34 @@ int64_t wk_size_least(wk_onnx_node *c, const wk_size *s) {
   return least;
 }
 
+/* The number that a is more than b; false: that is none. */
+static bool is_more_by(const wk_size *a, const wk_size *b, int64_t *by) {
+  int n = a->n, m = b->n;
+  int64_t of_a = n && a->terms[n - 1].n == 0 ? a->terms[--n].factor : 0;
+  int64_t of_b = m && b->terms[m - 1].n == 0 ? b->terms[--m].factor : 0;
+  for (int i = 0; i < n && n == m; i++)
+    if (a->terms[i].factor != b->terms[i].factor || compare_terms(&a->terms[i], &b->terms[i]) != 0)
+      return false;
+  *by = of_a - of_b;
+  return n == m;
+}
+
+static int64_t most_by_bounds(const wk_onnx_node *c, const wk_size *s) {
+  const wk_extents *e = c->im->extents;
+  int64_t most = FAR, by;
+  for (size_t i = 0; i < e->bounds.n; i++)
+    if (is_more_by(s, e->bounds.data[i].size, &by) && e->bounds.data[i].most + by < most)
+      most = e->bounds.data[i].most + by;
+  return most;
+}
+
+void wk_size_bound(wk_onnx_node *c, const wk_size *s, int64_t most) {
+  const wk_size_bound_row row = {s, most};
+  wk_vec_push(&c->im->extents->bounds, row);
+}
+
 int64_t wk_size_most(wk_onnx_node *c, const wk_size *s) {
-  int64_t range[2], most = FAR;
+  int64_t range[2], most = most_by_bounds(c, s);
   for (int i = 0; s && i < WK_SIZE_TERMS; i++, s = without_quotient(c, s, false)) {
     range_of(c, s, range);
     if (range[1] < most) most = range[1];

@@ -33,6 +33,11 @@ typedef struct {
   int64_t divisor;
 } wk_unknown;
 
+typedef struct {
+  const wk_size *size;
+  int64_t most;
+} wk_size_bound_row;
+
 /* A new unknown; of those that are given, and of the others, two with the same text are the same,
  * whose value is that of the first. */
 const wk_size *wk_size_unknown(wk_onnx_node *c, const wk_unknown *u);
@@ -51,6 +56,8 @@ static inline const wk_size *wk_size_plus(wk_onnx_node *c, const wk_size *a, int
   return wk_size_add(c, a, wk_size_const(c, v));
 }
 
+/* From here on s is known to be `most` at the most; a run in which it is more fails. */
+void wk_size_bound(wk_onnx_node *c, const wk_size *s, int64_t most);
 /* Bounds that follow from those of the unknowns, and from what quotients are of, saturated. */
 int64_t wk_size_least(wk_onnx_node *c, const wk_size *s);
 int64_t wk_size_most(wk_onnx_node *c, const wk_size *s);
