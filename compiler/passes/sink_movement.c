@@ -59,13 +59,24 @@ static bool has_axes(const wk_node *n) {
   }
 }
 
+/* What folds along the last axis, which a reshape leaves as it is. */
+static bool folds_last(const region *g, const wk_node *n) {
+  const move *m = &g->m;
+  if (n->op != WK_OP_SOFTMAX && n->op != WK_OP_LOG_SOFTMAX) return false;
+  const int64_t axis = n->op == WK_OP_SOFTMAX ? WK_ATTR(n, softmax)->axis
+                                              : WK_ATTR(n, log_softmax)->axis;
+  return axis == m->from.rank - 1 && m->to.rank > 0 &&
+         m->from.dims[axis] == m->to.dims[m->to.rank - 1];
+}
+
 static bool passes(const region *g, const wk_node *n) {
   if (n->dead || n->n_out != 1 || n->predicate != WK_NONE) return false;
   const wk_type *t = wk_type_of(g->r, n->out[0]);
   if (t->quant) return false;
   for (uint32_t k = 0; k < n->n_in; k++)
     if (n->in[k] != WK_NONE && wk_type_of(g->r, n->in[k])->quant) return false;
-  if (!g->m.is_transpose) return is_elementwise(n) && wk_shape_equal(t, &g->m.from);
+  if (!g->m.is_transpose)
+    return (is_elementwise(n) || folds_last(g, n)) && wk_shape_equal(t, &g->m.from);
   return t->rank == g->m.from.rank && (is_elementwise(n) || has_axes(n));
 }
 
@@ -205,11 +216,51 @@ static bool broadcasts_alike(const move *m, const wk_type *t) {
   return true;
 }
 
+/* Axes of `from` and `to` that hold the same elements, from i and k on: their numbers. False: there
+ * are no more. */
+static bool next_group(const move *m, int i, int k, int *ni, int *nk) {
+  int64_t a = 1, b = 1;
+  *ni = *nk = 0;
+  while (i + *ni < m->from.rank || k + *nk < m->to.rank) {
+    if (a <= b && i + *ni < m->from.rank) a *= m->from.dims[i + (*ni)++];
+    else if (k + *nk < m->to.rank) b *= m->to.dims[k + (*nk)++];
+    else return false;
+    if (a == b && *ni && *nk) return true;
+  }
+  return false;
+}
+
+/* The shape of t, which broadcasts to `from`, in `to`: each group of axes is there as a whole, or
+ * has one element. */
+static bool broadcast_shape(const move *m, const wk_type *t, wk_type *out) {
+  const wk_type full = with_full_rank(m, t);
+  *out = m->to;
+  out->dtype = t->dtype;
+  int i = 0, k = 0, ni, nk;
+  for (; next_group(m, i, k, &ni, &nk); i += ni, k += nk) {
+    bool is_one = true, is_whole = true;
+    for (int a = i; a < i + ni; a++) {
+      is_one &= full.dims[a] == 1;
+      is_whole &= full.dims[a] == m->from.dims[a];
+    }
+    if (!is_one && !is_whole) return false;
+    for (int a = k; a < k + nk && !is_whole; a++) out->dims[a] = 1;
+  }
+  for (; i < m->from.rank; i++)
+    if (m->from.dims[i] != 1) return false;
+  for (; k < m->to.rank; k++)
+    if (m->to.dims[k] != 1) return false;
+  return true;
+}
+
 static wk_value_id reshaped(region *g, wk_value_id v) {
   const wk_type t = *wk_type_of(g->r, v);
   const wk_node *p = wk_made_by(g->r, v, WK_OP_RESHAPE);
   if (wk_shape_equal(&t, &g->m.from))
     return reshape(g, p ? p->in[0] : v, g->m.to.rank, g->m.to.dims);
+  wk_type other;
+  if (!broadcasts_alike(&g->m, &t) && broadcast_shape(&g->m, &t, &other))
+    return reshape(g, v, other.rank, other.dims);
   if (t.rank <= g->m.to.rank) return v;
   int n = core_rank(&t);
   return reshape(g, v, n, t.dims + t.rank - n);
@@ -223,7 +274,9 @@ static int reshape_cost(const region *g, wk_value_id v) {
     if (p) return !wk_shape_equal(wk_type_of(g->r, p->in[0]), &g->m.to);
     return !wk_known(g->r, v);
   }
-  if (!broadcasts_alike(&g->m, t)) return -1;
+  wk_type other;
+  if (!broadcasts_alike(&g->m, t))
+    return broadcast_shape(&g->m, t, &other) ? !wk_known(g->r, v) : -1;
   return t->rank > g->m.to.rank && !wk_known(g->r, v);
 }
 
@@ -262,7 +315,11 @@ static void rename_axes(wk_arena *a, wk_ints *axes, const move *m) {
 static void *moved_attrs(region *g, const wk_node *n) {
   void *attrs = wk_attrs_clone(g->r->arena, n->op, n->attrs);
   const wk_op_info *info = wk_op_get(n->op);
-  for (int k = 0; k < info->n_fields && has_axes(n); k++) {
+  if (!g->m.is_transpose && n->op == WK_OP_SOFTMAX)
+    ((wk_attr_softmax *)attrs)->axis = g->m.to.rank - 1;
+  if (!g->m.is_transpose && n->op == WK_OP_LOG_SOFTMAX)
+    ((wk_attr_log_softmax *)attrs)->axis = g->m.to.rank - 1;
+  for (int k = 0; k < info->n_fields && g->m.is_transpose && has_axes(n); k++) {
     const wk_field *f = &info->fields[k];
     void *at = (char *)attrs + f->offset;
     if (f->kind == WK_FIELD_INTS && !strcmp(f->name, "axes")) {
