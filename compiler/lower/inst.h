@@ -33,6 +33,5 @@ void wk_inst_drop(wk_program *p, wk_inst *i);
 
 wk_status wk_inst_sink_copies(wk_program *p, wk_arena *scratch, int64_t *changes);
 wk_status wk_inst_in_place(wk_program *p, wk_arena *scratch, int64_t *changes);
-wk_status wk_inst_dead_stores(wk_program *p, wk_arena *scratch, int64_t *changes);
 
 #endif

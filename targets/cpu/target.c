@@ -8,6 +8,7 @@
 #include "targets/cpu/codegen.h"
 #include "targets/cpu/llvm/module.h"
 #include "targets/cpu/prepare.h"
+#include "targets/cpu/skip_fills.h"
 
 typedef struct {
   wk_instance base;
@@ -62,6 +63,12 @@ static wk_status fuse_nests(const wk_instance *t, wk_program *p, wk_arena *scrat
   return wk_inst_fuse_nests(p, scratch, changes);
 }
 
+static wk_status skip_fills(const wk_instance *t, wk_program *p, wk_arena *scratch,
+                            int64_t *changes) {
+  (void)t;
+  return wk_cpu_skip_fills(p, scratch, changes);
+}
+
 static wk_status prepare(const wk_instance *t, wk_program *p, wk_arena *scratch,
                          int64_t *changes) {
   (void)scratch;
@@ -72,6 +79,8 @@ static wk_status prepare(const wk_instance *t, wk_program *p, wk_arena *scratch,
 static const wk_target_pass passes[] = {
     {"fuse-nests", "run chains of reduce and map row by row, rows in per-thread scratch", true,
      fuse_nests},
+    {"skip-fills", "products read no zeros that a mask put where they do not sum", false,
+     skip_fills},
     {"prepare", "weights packed, scratch buffers, what kernels cannot read copied", false, prepare},
     {0}};
 

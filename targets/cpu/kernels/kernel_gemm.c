@@ -365,7 +365,7 @@ static wk_ssa limit_of_tiles(const driver *d, wk_ssa args) {
   return wk_llvm_select(e, wk_llvm_lt(e, rows, taller), rounded_up(e, rows, p->rows), behind);
 }
 
-/* What is summed up, one element at least: it is zero where there is none. */
+/* What is summed up; of its blocks there is one at least, which writes the result. */
 static void set_depth(driver *d, wk_ssa args) {
   wk_llvm *e = d->e;
   const wk_gemm *g = d->g;
@@ -373,10 +373,9 @@ static void set_depth(driver *d, wk_ssa args) {
   d->k_blocks = wk_llvm_int(e, d->p->k_blocks);
   d->columns = g->column_limit ? limit(d, args, g->column_limit) : NULL;
   if (!g->fold_limit) return;
-  wk_ssa one = wk_llvm_int(e, 1), given = limit(d, args, g->fold_limit);
-  given = wk_llvm_select(e, wk_llvm_lt(e, given, one), one, given);
-  d->units = wk_llvm_min(e, d->units, given);
-  d->k_blocks = rounded_up(e, d->units, d->p->k_step);
+  d->units = wk_llvm_min(e, d->units, limit(d, args, g->fold_limit));
+  wk_ssa one = wk_llvm_int(e, 1), blocks = rounded_up(e, d->units, d->p->k_step);
+  d->k_blocks = wk_llvm_select(e, wk_llvm_lt(e, blocks, one), one, blocks);
 }
 
 static void task_body(driver *d, wk_ssa args, wk_ssa index) {
