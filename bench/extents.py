@@ -22,6 +22,7 @@ import tempfile
 import time
 
 import cli
+import extents_attention
 import extents_builder
 import extents_models
 import peers
@@ -31,7 +32,7 @@ checker = peers.Module("onnx.checker")
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-5
 LIMIT_S = 120
-MODELS = extents_builder.MODELS
+MODELS = extents_builder.MODELS  # of extents_models and extents_attention
 
 
 class Failure(Exception):

@@ -115,6 +115,25 @@ static const char *const followed[] = {
     "in x f32[1,1,N]; AveragePool x -> y {kernel_shape=[3] pads=[1,1] strides=[2]}; out y",
     "in x f32[1,1,N]; init r f32[0]; init s f32[3]={1,1,2}; Resize x,r,s -> y "
     "{mode=\"linear\"}; out y",
+    "opset 24; in x f32[1,N,8]; in m f32[N]; Attention x,x,x,m -> y "
+    "{q_num_heads=2 kv_num_heads=2}; out y",
+    "opset 24; in x f32[1,2,N,4]; in m f32[2,1]; Attention x,x,x,m -> y {is_causal=1}; out y",
+    "opset 24; in q f32[1,2,N,4]; in k f32[1,2,3,4]; Attention q,k,k -> y,a,b,s "
+    "{is_causal=1 qk_matmul_output_mode=3}; out y; out s",
+    "in x f32[2,N,8]; in m i32[2,N]; com.microsoft.MultiHeadAttention x,x,x,_,m -> y "
+    "{num_heads=2}; out y",
+    "in x f32[1,N,8]; in p f32[1,2,2,4]; com.microsoft.MultiHeadAttention x,x,x,_,_,_,p,p -> y,k,v "
+    "{num_heads=2 unidirectional=1}; out y; out k; out v",
+    "in x f32[N,3,8]; in w f32[8,24]; in b f32[24]; in m i32[N]; com.microsoft.Attention x,w,b,m "
+    "-> y {num_heads=2}; out y",
+    "opset 24; in c f32[2,6,4]; in u f32[2,N,4]; in w i64[2]; "
+    "TensorScatter c,u,w -> y {axis=1}; out y",
+    "opset 24; in c f32[2,6,4]; in u f32[2,N,4]; TensorScatter c,u -> y "
+    "{axis=1 mode=\"circular\"}; out y",
+    "opset 24; in x f32[2,N,8]; in c f32[9,2]; in i i64[2,N]; "
+    "RotaryEmbedding x,c,c,i -> y {num_heads=2}; out y",
+    "in x f32[1,2,N,4]; in c f32[9,2]; in i i64[1]; com.microsoft.RotaryEmbedding x,i,c,c -> y; "
+    "out y",
 };
 
 static void sizes_are_followed(void **state) {
@@ -142,6 +161,18 @@ static const struct { const char *text, *reason; } refused[] = {
      "not followed through Scan"},
     {"in x f32[N,2]; in c bool[]; If c -> y {then_branch=(Exp x -> a; out a) "
      "else_branch=(Neg x -> b; out b)}; out y", "one of its graphs reads x"},
+    {"opset 24; in x f32[1,2,3,N]; Attention x,x,x -> y; out y",
+     "the size of axis 3 of x, N, is only known at run time"},
+    {"opset 24; in q f32[1,2,3,4]; in k f32[1,2,N,4]; in v f32[1,2,4,4]; "
+     "Attention q,k,v -> y; out y", "sizes N and 4 may differ at run time"},
+    {"in x f32[N,2,8]; in p f32[1,2,3,4]; "
+     "com.microsoft.MultiHeadAttention x,x,x,_,_,_,p,p -> y,a,b {num_heads=2}; out y",
+     "sizes N and 1 may differ at run time"},
+    {"in q f32[1,1,8]; in p f32[1,2,N,4]; in n i32[1]; in t i32[]; "
+     "com.microsoft.GroupQueryAttention q,q,q,p,p,n,t -> y,a,b {num_heads=2 kv_num_heads=2}; out y",
+     "the size of a past, N, is only known at run time, and total_sequence_length does not follow"},
+    {"opset 24; in x f32[2,N,8]; in c f32[2,3,2]; RotaryEmbedding x,c,c -> y {num_heads=2}; out y",
+     "sizes N and 3 may differ at run time"},
 };
 
 static void others_are_refused(void **state) {

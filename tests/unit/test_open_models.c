@@ -13,9 +13,12 @@
 
 enum { DRAWS = 6 };
 
+enum { SYMBOLS = 4 };
+
 typedef struct {
-  const char *name, *symbols[2];
-  int64_t least[2], most[2];
+  const char *name, *symbols[SYMBOLS]; /* "=total": the sum of the two before it; "_past": no symbol
+                                        * of the model */
+  int64_t least[SYMBOLS], most[SYMBOLS];
   int64_t largest; /* integer in an input */
 } model;
 
@@ -37,6 +40,16 @@ static const model models[] = {
     {"gru_lengths", {"seq"}, {1}, {12}, 1},
     {"masked_scatter", {"rows"}, {1}, {9}, 1},
     {"roi", {"num"}, {1}, {9}, 1},
+    {"gqa", {"seq", "past", "=total"}, {1, 0, 1}, {6, 9, 15}, 1},
+    {"gqa_packed", {"batch", "seq", "past", "=total"}, {1, 1, 0, 1}, {3, 1, 8, 9}, 1},
+    {"gqa_buffer", {"seq", "_past", "=total"}, {1, 0, 1}, {6, 14, 20}, 1},
+    {"mha", {"batch", "seq", "memory"}, {1, 1, 1}, {3, 9, 7}, 1},
+    {"mha_cache", {"batch", "seq", "past"}, {1, 1, 0}, {3, 6, 7}, 1},
+    {"bert_merged", {"batch", "seq"}, {1, 1}, {3, 12}, 1},
+    {"gpt2_merged", {"batch", "seq", "past", "=total"}, {1, 1, 0, 1}, {3, 6, 9, 15}, 1},
+    {"onnx_attention", {"batch", "seq", "past"}, {1, 1, 0}, {3, 6, 7}, 1},
+    {"onnx_masked", {"batch", "seq", "memory"}, {1, 1, 1}, {3, 9, 7}, 1},
+    {"rotary_ms", {"batch", "seq"}, {1, 1}, {3, 9}, 1},
     {"nms", {NULL}, {0}, {0}, 1},
     {"nonzero", {NULL}, {0}, {0}, 1},
     {"unique", {NULL}, {0}, {0}, 5},
@@ -46,11 +59,16 @@ static void must(const model *m, wk_status s) {
   if (s) fail_msg("%s: %s", m->name, s->message);
 }
 
+static bool is_sum(const model *m, int i) { return m->symbols[i] && m->symbols[i][0] == '='; }
+
+static const char *symbol_of(const model *m, int i) { return m->symbols[i] + is_sum(m, i); }
+
 /* sizes NULL: open. */
 static char *binding_of(wk_arena *a, const model *m, const int64_t *sizes) {
   wk_str b = {0};
-  for (int i = 0; i < 2 && m->symbols[i]; i++) {
-    wk_str_printf(&b, "%s%s=", i ? "," : "", m->symbols[i]);
+  for (int i = 0; i < SYMBOLS && m->symbols[i]; i++) {
+    if (m->symbols[i][0] == '_') continue;
+    wk_str_printf(&b, "%s%s=", i ? "," : "", symbol_of(m, i));
     if (sizes) wk_str_printf(&b, "%lld", (long long)sizes[i]);
     else wk_str_printf(&b, "%lld..%lld", (long long)m->least[i], (long long)m->most[i]);
   }
@@ -139,7 +157,8 @@ static wk_type sized(const model *m, const wk_runner *eval, size_t i, const int6
   for (size_t k = 0; k < module->open_axes.n; k++) {
     const wk_open_axis *a = &module->open_axes.data[k];
     if (a->is_output || strcmp(a->tensor, wk_runner_input_name(eval, i)) != 0) continue;
-    t.dims[a->axis] = sizes[strcmp(a->symbol, m->symbols[0]) != 0];
+    for (int s = 0; s < SYMBOLS && m->symbols[s]; s++)
+      if (!strcmp(a->symbol, symbol_of(m, s))) t.dims[a->axis] = sizes[s];
   }
   return t;
 }
@@ -168,10 +187,11 @@ static void one_import_for_all_sizes(void **state) {
     wk_runner *eval = runner_of(m, NULL, "eval", NULL, 0);
     wk_runner *cpu = runner_of(m, NULL, "cpu", NULL, 0);
     for (int d = 0; d < DRAWS; d++) {
-      int64_t sizes[2];
-      for (int i = 0; i < 2; i++)
-        sizes[i] = d < 2 ? (d ? m->most[i] : m->least[i])
-                         : wk_rng_range(&rng, m->least[i], m->most[i]);
+      int64_t sizes[SYMBOLS];
+      for (int i = 0; i < SYMBOLS; i++)
+        sizes[i] = d < 2          ? (d ? m->most[i] : m->least[i])
+                   : is_sum(m, i) ? sizes[i - 2] + sizes[i - 1]
+                                  : wk_rng_range(&rng, m->least[i], m->most[i]);
       compare_at(m, eval, cpu, sizes, &rng);
     }
     wk_runner_free(eval);

@@ -17,6 +17,6 @@ void wk_ms_bias(wk_onnx_node *c, wk_mask *m, int i);
  * (also before what packed batches have, [3 * batch + 2]), their ends and then their starts
  * [2 * batch], or what is positive where a key is seen [batch, n], [batch, m, n], or
  * [batch, 1, longest, longest] for queries from `past` on. */
-void wk_ms_mask(wk_onnx_node *c, wk_mask *m, int i, int64_t past);
+void wk_ms_mask(wk_onnx_node *c, wk_mask *m, int i, const wk_size *past);
 
 #endif

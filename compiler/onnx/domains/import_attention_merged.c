@@ -31,7 +31,8 @@ static bool read_sizes(wk_onnx_node *c, sizes *s) {
 
 /* Columns first … first + n of the projection, with heads. */
 static wk_value_id part(wk_onnx_node *c, wk_value_id x, int64_t first, int64_t n, int64_t heads) {
-  return wk_heads_split(c, wk_make_slice(c, x, 2, first, n, 1), heads);
+  wk_value_id y = wk_extent_like(c, wk_make_slice(c, x, 2, first, n, 1), x);
+  return wk_heads_split(c, y, heads);
 }
 
 /* Keys (0) or values (1) of a past [2, batch, heads, length, depth]. */
@@ -41,13 +42,27 @@ static wk_value_id past_of(wk_onnx_node *c, int input, int64_t which, wk_value_i
   bool fits = t.rank == 5 && t.dims[0] == 2 && t.dims[1] == x.dims[0] && t.dims[2] == x.dims[1] &&
               t.dims[4] == x.dims[3] && t.dtype == x.dtype;
   if (!wk_onnx_valid(c, fits, "the past is not [2,batch,heads,length,depth]")) return WK_NONE;
-  return wk_make_reshape(c, wk_make_slice(c, c->in[input], 0, which, 1, 1), 4, t.dims + 1);
+  const wk_size *dims[5];
+  wk_extent_dims(c, c->in[input], dims);
+  wk_value_id y = wk_make_slice(c, c->in[input], 0, which, 1, 1);
+  return wk_extent_set(c, wk_make_reshape(c, y, 4, t.dims + 1), dims + 1);
 }
 
 static wk_value_id stacked(wk_onnx_node *c, wk_value_id k, wk_value_id v) {
   const wk_ints first = {1, (const int64_t[]){0}};
   const wk_value_id parts[] = {wk_make_unsqueeze(c, k, first), wk_make_unsqueeze(c, v, first)};
-  return wk_make_concat(c, parts, 2, 0);
+  const wk_size *dims[5] = {wk_size_const(c, 2)};
+  if (c->status) return WK_NONE;
+  wk_extent_dims(c, k, dims + 1);
+  return wk_extent_set(c, wk_make_concat(c, parts, 2, 0), dims);
+}
+
+/* Only batches and lengths may have sizes that are only known at run time. */
+static bool check_sizes_of(wk_onnx_node *c, int past_input) {
+  wk_extent_allow(c, 0, 1u << 0 | 1u << 1);
+  for (int i = 1; i < 3; i++) wk_extent_allow(c, i, 0);
+  wk_extent_allow(c, past_input, 1u << 1 | 1u << 3);
+  return wk_extent_match(c, 0, 0, past_input, 1);
 }
 
 /* Attention of a projection [batch, length, 2 * hidden + v_hidden]; mask, past and bias are
@@ -69,7 +84,7 @@ static wk_status attend_merged(wk_onnx_node *c, wk_value_id x, const sizes *s, i
     wk_onnx_result(c, 1, stacked(c, a.k, a.v));
   }
   a.scale = wk_ms_scale(c, s->hidden / s->heads);
-  int64_t past = has_past ? wk_onnx_type(c, c->in[past_input])->dims[3] : 0;
+  const wk_size *past = has_past ? wk_extent_dim(c, c->in[past_input], 3) : wk_size_const(c, 0);
   wk_mask mask = wk_mask_for(c, a.q, a.k);
   wk_ms_mask(c, &mask, mask_input, past);
   if (bias_input >= 0) wk_ms_bias(c, &mask, bias_input);
@@ -89,19 +104,21 @@ static bool is_plain(wk_onnx_node *c) {
 wk_status wk_onnx_attention_ms(wk_onnx_node *c) {
   enum { INPUT, WEIGHTS, BIAS, MASK, PAST, SCORES_BIAS };
   sizes s;
-  if (!is_plain(c) || !read_sizes(c, &s)) return c->status;
+  if (!is_plain(c) || !check_sizes_of(c, PAST) || !read_sizes(c, &s)) return c->status;
   wk_value_id x = wk_matmul_emit(c, c->in[INPUT], c->in[WEIGHTS]);
   if (wk_onnx_has(c, BIAS)) x = wk_make_2(c, WK_OP_ADD, x, c->in[BIAS]);
+  x = wk_extent_like(c, x, c->in[INPUT]);
   return attend_merged(c, x, &s, MASK, PAST, SCORES_BIAS);
 }
 
 wk_status wk_onnx_qattention(wk_onnx_node *c) {
   enum { INPUT, WEIGHTS, BIAS, SCALE, W_SCALE, MASK, ZERO, W_ZERO, PAST };
   sizes s;
-  if (!is_plain(c) || !read_sizes(c, &s)) return c->status;
+  if (!is_plain(c) || !check_sizes_of(c, PAST) || !read_sizes(c, &s)) return c->status;
   wk_value_id zero = wk_onnx_has(c, ZERO) ? c->in[ZERO] : WK_NONE;
   wk_value_id w_zero = wk_onnx_has(c, W_ZERO) ? c->in[W_ZERO] : WK_NONE;
   wk_value_id x = wk_quant_product(c, c->in[INPUT], zero, c->in[SCALE], c->in[WEIGHTS], w_zero,
                                    c->in[W_SCALE], c->in[BIAS]);
+  x = wk_extent_like(c, x, c->in[INPUT]);
   return attend_merged(c, x, &s, MASK, PAST, -1);
 }

@@ -17,15 +17,22 @@ enum {
 };
 
 typedef struct {
-  int64_t batch, length, heads, kv_heads, depth;
-  wk_value_id q, k, v; /* with heads */
-  wk_value_id firsts;  /* position of the first query: i64[batch] */
+  int64_t batch, length, heads, kv_heads, depth; /* rooms */
+  const wk_size *rows;  /* the size of length */
+  const wk_size *total; /* total_sequence_length where only a run knows it; or NULL */
+  wk_value_id q, k, v;  /* with heads */
+  wk_value_id firsts;   /* position of the first query: i64[batch] */
 } group;
+
+/* Columns first … first + n of packed operands. */
+static wk_value_id columns(wk_onnx_node *c, wk_value_id x, int64_t first, int64_t n) {
+  return wk_extent_like(c, wk_make_slice(c, x, 2, first, n, 1), x);
+}
 
 static void read_operands(wk_onnx_node *c, group *g) {
   const wk_type t = *wk_onnx_type(c, c->in[QUERY]);
-  *g = (group){.heads = wk_onnx_int(c, "num_heads", 0),
-               .kv_heads = wk_onnx_int(c, "kv_num_heads", 0)};
+  g->heads = wk_onnx_int(c, "num_heads", 0);
+  g->kv_heads = wk_onnx_int(c, "kv_num_heads", 0);
   bool packed = !wk_onnx_has(c, KEY);
   bool fits = t.rank == 3 && g->heads > 0 && g->heads < (int64_t)1 << 30 && g->kv_heads > 0 &&
               g->heads % g->kv_heads == 0;
@@ -38,9 +45,9 @@ static void read_operands(wk_onnx_node *c, group *g) {
   g->length = t.dims[1];
   g->depth = t.dims[2] / in_row;
   int64_t q = g->heads * g->depth, kv = g->kv_heads * g->depth;
-  g->q = packed ? wk_make_slice(c, c->in[QUERY], 2, 0, q, 1) : c->in[QUERY];
-  g->k = packed ? wk_make_slice(c, c->in[QUERY], 2, q, kv, 1) : c->in[KEY];
-  g->v = packed ? wk_make_slice(c, c->in[QUERY], 2, q + kv, kv, 1) : c->in[VALUE];
+  g->q = packed ? columns(c, c->in[QUERY], 0, q) : c->in[QUERY];
+  g->k = packed ? columns(c, c->in[QUERY], q, kv) : c->in[KEY];
+  g->v = packed ? columns(c, c->in[QUERY], q + kv, kv) : c->in[VALUE];
   for (int i = 0; i < 2 && !c->status; i++) {
     const wk_type x = *wk_onnx_type(c, i ? g->v : g->k);
     wk_onnx_valid(c, x.rank == 3 && x.dims[0] == g->batch && x.dims[1] == g->length &&
@@ -59,9 +66,12 @@ static void find_firsts(wk_onnx_node *c, group *g) {
     wk_value_id n = wk_make_reshape(c, wk_make_cast(c, c->in[LENGTHS], WK_I64), 1, &g->batch);
     last = wk_make_2(c, WK_OP_SUB, wk_make_add_f(c, last, 1), n);
   } else {
-    last = wk_make_add_f(c, last, 1 - (double)g->length);
+    last = wk_extent_plus(c, last, wk_size_sub(c, wk_size_const(c, 1), g->rows));
   }
   g->firsts = wk_make_2(c, WK_OP_MAX, last, wk_make_scalar(c, WK_I64, 0));
+  const wk_size *batch = wk_extent_dim(c, c->in[QUERY], 0);
+  g->firsts = wk_extent_set(c, g->firsts, &batch);
+  g->firsts = wk_extent_filled(c, g->firsts, 0, wk_extent_number(c, 0));
 }
 
 static void rotate(wk_onnx_node *c, group *g) {
@@ -70,7 +80,8 @@ static void rotate(wk_onnx_node *c, group *g) {
     return;
   wk_value_id at = wk_onnx_has(c, POSITIONS) ? c->in[POSITIONS] : WK_NONE;
   if (at == WK_NONE)
-    at = wk_make_2(c, WK_OP_ADD, wk_make_along(c, g->firsts, 0, 2), wk_make_iota(c, g->length));
+    at = wk_make_2(c, WK_OP_ADD, wk_make_along(c, g->firsts, 0, 2),
+                   wk_extent_count(c, g->length, g->rows));
   wk_rotation r = {.cos = wk_rotation_rows(c, c->in[COS], at, true),
                    .sin = wk_rotation_rows(c, c->in[SIN], at, true),
                    .interleaved = wk_onnx_int(c, "rotary_interleaved", 0) != 0};
@@ -105,8 +116,9 @@ static cache cache_of(wk_onnx_node *c, int input, int scale, const char *attribu
 /* New rows as the cache has them. */
 static wk_value_id stored(wk_onnx_node *c, const cache *k, wk_value_id x) {
   if (k->bits == 0) return x;
+  wk_value_id from = x;
   x = wk_quant_quantize(c, wk_make_cast(c, x, WK_F32), k->scale, WK_NONE, WK_I8);
-  if (k->bits == 8 || c->status) return x;
+  if (k->bits == 8 || c->status) return wk_extent_like(c, x, from);
   x = wk_make_2(c, WK_OP_MAX, x, wk_make_scalar(c, WK_I8, -8));
   x = wk_make_2(c, WK_OP_MIN, x, wk_make_scalar(c, WK_I8, 7));
   x = wk_make_cast(c, wk_make_add_f(c, x, 8), WK_U8);
@@ -114,19 +126,21 @@ static wk_value_id stored(wk_onnx_node *c, const cache *k, wk_value_id x) {
   if (!wk_onnx_valid(c, rank == 4 && wk_onnx_type(c, x)->dims[3] % 2 == 0,
                      "heads of odd size have no cache of 4 bits"))
     return WK_NONE;
-  return wk_narrow_pack(c, x);
+  return wk_extent_like(c, wk_narrow_pack(c, x), from);
 }
 
 /* The cache as real numbers of type t. */
 static wk_value_id restored(wk_onnx_node *c, const cache *k, wk_value_id x, wk_dtype t) {
   if (k->bits == 0 || c->status) return x;
+  const wk_value_id from = x;
   if (k->bits == 4) {
     wk_type two = *wk_onnx_type(c, x);
     two.dims[3] *= 2;
     x = wk_make_reshape(c, wk_narrow_apart(c, x, 2, false), 4, two.dims);
     x = wk_make_add_f(c, wk_make_cast(c, x, WK_I8), -8);
   }
-  return wk_make_cast(c, wk_quant_dequantize(c, x, k->scale, WK_NONE), t);
+  x = wk_make_cast(c, wk_quant_dequantize(c, x, k->scale, WK_NONE), t);
+  return wk_extent_like(c, x, from);
 }
 
 /* total_sequence_length; 0 where it is not known. The inputs that decide it are on record then: who
@@ -156,10 +170,26 @@ static void note_length(wk_onnx_node *c, int64_t length) {
   wk_vec_push(&c->im->rep->notes, text);
 }
 
-/* The cache with the new rows. It is as long as the past, or as total_sequence_length says where
- * that is known and more. Rows past a sample's length keep what the past has there, as where ONNX
- * Runtime shares the buffers. */
-static wk_value_id present(wk_onnx_node *c, const group *g, int input, wk_value_id x) {
+/* The size of the cache: as long as the past, or as total_sequence_length says where that is known
+ * and more. A past that has one size in one run and another in the next grows with each. */
+static const wk_size *present_size(wk_onnx_node *c, group *g, wk_value_id past) {
+  const wk_size *size = wk_extent_dim(c, past, 2);
+  if (g->total && wk_extent_is_open(c, past, 2)) {
+    g->firsts = wk_extent_checked(c, g->firsts, wk_size_max(c, size, g->total), g->total);
+    return g->total;
+  }
+  wk_onnx_need(c, g->total || !wk_extent_is_open(c, past, 2), "the size of a past, %s, is only "
+               "known at run time, and total_sequence_length does not follow from sizes",
+               wk_size_text(c, size));
+  int64_t length = wk_onnx_type(c, past)->dims[2], total = g->total ? 0 : total_length(c);
+  if (g->total) return wk_size_max(c, size, g->total);
+  if (total == 0) note_length(c, length);
+  return wk_size_const(c, total > length ? total : length);
+}
+
+/* The cache with the new rows. Rows past a sample's length keep what the past has there, as where
+ * ONNX Runtime shares the buffers. */
+static wk_value_id present(wk_onnx_node *c, group *g, int input, wk_value_id x) {
   if (c->status || !wk_onnx_has(c, input)) return x;
   wk_value_id past = c->in[input];
   const wk_type t = *wk_onnx_type(c, past), y = *wk_onnx_type(c, x);
@@ -167,18 +197,30 @@ static wk_value_id present(wk_onnx_node *c, const group *g, int input, wk_value_
               t.dims[1] == y.dims[1] && t.dims[3] == y.dims[3];
   if (!wk_onnx_valid(c, fits, "input %d, a past, is not [batch,kv heads,length,depth]", input))
     return WK_NONE;
-  if (t.dims[2] == 0) return x;
-  int64_t total = total_length(c);
-  if (total == 0) note_length(c, t.dims[2]);
-  if (total > t.dims[2]) {
-    int64_t more[] = {t.dims[0], t.dims[1], total - t.dims[2], t.dims[3]};
-    wk_value_id zeros = wk_make_expand(c, wk_make_scalar(c, t.dtype, 0), 4, more);
-    past = wk_make_concat(c, (const wk_value_id[]){past, zeros}, 2, 2);
-  }
-  wk_onnx_valid(c, total > t.dims[2] || g->length <= t.dims[2],
+  if (t.dims[2] == 0 && !wk_extent_is_open(c, past, 2)) return x;
+  const wk_size *size = present_size(c, g, past), *dims[4];
+  int64_t room = wk_size_most(c, size);
+  wk_onnx_valid(c, g->total || room > t.dims[2] || g->length <= t.dims[2],
                 "%lld new positions do not fit a past of length %lld", (long long)g->length,
                 (long long)t.dims[2]);
+  past = wk_extent_filled(c, past, 2, wk_extent_scalar(c, t.dtype, WK_FILL_ZERO));
+  past = wk_extent_room(c, past, 2, room);
+  if (c->status) return WK_NONE;
+  wk_extent_dims(c, past, dims);
+  dims[2] = size;
+  past = wk_extent_set(c, past, dims);
   return wk_cache_write(c, past, x, g->firsts, 2, false);
+}
+
+/* The cache as far as there are keys. */
+static wk_value_id seen(wk_onnx_node *c, const group *g, wk_value_id x) {
+  const wk_size *dims[4];
+  if (c->status || !g->total || wk_size_equal(wk_extent_dim(c, x, 2), g->total)) return x;
+  wk_extent_dims(c, x, dims);
+  dims[2] = g->total;
+  x = wk_extent_room(c, wk_extent_copy(c, x), 2, wk_size_most(c, g->total));
+  if (!c->status) wk_extent_declare(c, x, dims);
+  return x;
 }
 
 /* The score of a key that is always there and has no value: one for each head, or 0. */
@@ -197,16 +239,40 @@ static void read_sink(wk_onnx_node *c, const group *g, wk_attention *a) {
 
 /* Scores [batch, heads, length, keys] of the positions that there are; 0 where a key is not seen,
  * as ONNX Runtime has it. */
-static void give_scores(wk_onnx_node *c, wk_value_id scores, wk_dtype t) {
+static void give_scores(wk_onnx_node *c, const group *g, wk_value_id scores, wk_dtype t) {
   if (c->status || scores == WK_NONE) return;
-  int64_t total = total_length(c), n = wk_onnx_type(c, scores)->dims[3];
-  wk_onnx_need(c, wk_is_const(c->g, c->in[TOTAL]),
+  int64_t total = g->total ? 0 : total_length(c), n = wk_onnx_type(c, scores)->dims[3];
+  wk_onnx_need(c, g->total || wk_is_const(c->g, c->in[TOTAL]),
                "scores are given only where total_sequence_length is a constant");
   wk_dtype inner = c->status ? t : wk_onnx_type(c, scores)->dtype;
   wk_value_id none = wk_make_2(c, WK_OP_EQUAL, scores, wk_make_scalar(c, inner, -INFINITY));
-  scores = wk_make_where(c, none, wk_make_scalar(c, inner, 0), scores);
-  if (total > 0 && total < n) scores = wk_make_slice(c, scores, 3, 0, total, 1);
-  wk_onnx_result(c, 3, wk_make_cast(c, scores, t));
+  wk_value_id y = wk_make_where(c, none, wk_make_scalar(c, inner, 0), scores);
+  if (total > 0 && total < n) y = wk_make_slice(c, y, 3, 0, total, 1);
+  wk_onnx_result(c, 3, wk_extent_like(c, wk_make_cast(c, y, t), scores));
+}
+
+/* Only batches and lengths may have sizes that are only known at run time. */
+static bool check_sizes(wk_onnx_node *c, group *g) {
+  enum { ROWS = 3, CACHE = 1 << 0 | 1 << 2, SCORES = 1 << 0 | 1 << 2 | 1 << 3 };
+  static const struct { int input; uint32_t axes; } rows[] = {
+      {QUERY, ROWS}, {KEY, ROWS}, {VALUE, ROWS}, {PAST_KEY, CACHE}, {PAST_VALUE, CACHE},
+      {SEQLENS, 1}, {COS, 0}, {SIN, 0}, {POSITIONS, ROWS}, {BIAS, SCORES}, {LENGTHS, 1}};
+  int64_t n;
+  for (size_t i = 0; i < WK_COUNTOF(rows); i++) {
+    wk_extent_allow(c, rows[i].input, rows[i].axes);
+    if (i > 0 && rows[i].axes && rows[i].input != BIAS)
+      wk_extent_match(c, QUERY, 0, rows[i].input, 0);
+    if (i > 0 && rows[i].axes == ROWS) wk_extent_match(c, QUERY, 1, rows[i].input, 1);
+  }
+  wk_extent_match(c, PAST_KEY, 2, PAST_VALUE, 2);
+  wk_extent_fill(c, POSITIONS, ROWS, WK_FILL_ZERO);
+  const wk_size *const *total = wk_onnx_ok(c) && !wk_is_const(c->g, c->in[TOTAL])
+                                    ? wk_extent_elements(c, c->in[TOTAL], &n) : NULL;
+  g->total = total ? total[0] : NULL;
+  g->rows = wk_extent_dim(c, c->in[QUERY], 1);
+  wk_onnx_need(c, !total || wk_size_least(c, *total) >= 1, "total_sequence_length, %s, may be 0",
+               wk_onnx_ok(c) && total ? wk_size_text(c, *total) : "");
+  return wk_onnx_ok(c);
 }
 
 /* What is asked for and not computed here, or does not fit. */
@@ -229,7 +295,7 @@ static bool check_group(wk_onnx_node *c) {
 static void see_keys(wk_onnx_node *c, const group *g, wk_mask *mask) {
   int64_t window = wk_onnx_int(c, "local_window_size", -1);
   if (wk_onnx_int(c, "causal", 1)) {
-    wk_mask_window(c, mask, 0, g->firsts, window > 0 ? window - 1 : -1, 0);
+    wk_mask_window(c, mask, NULL, g->firsts, window > 0 ? window - 1 : -1, 0);
     return;
   }
   wk_value_id last = wk_make_cast(c, c->in[SEQLENS], WK_I64);
@@ -238,10 +304,11 @@ static void see_keys(wk_onnx_node *c, const group *g, wk_mask *mask) {
 }
 
 wk_status wk_onnx_group_query_attention(wk_onnx_node *c) {
-  group g;
+  group g = {0};
   wk_dtype t = wk_onnx_type(c, c->in[QUERY])->dtype;
-  if (!check_group(c)) return c->status;
+  if (!check_group(c) || !check_sizes(c, &g)) return c->status;
   read_operands(c, &g);
+  if (c->status) return c->status;
   find_firsts(c, &g);
   rotate(c, &g);
   const cache keys = cache_of(c, PAST_KEY, K_SCALE, "k_quant_type");
@@ -251,17 +318,19 @@ wk_status wk_onnx_group_query_attention(wk_onnx_node *c) {
   if (c->status) return c->status;
   wk_onnx_result(c, 1, k);
   wk_onnx_result(c, 2, v);
+  k = seen(c, &g, k);
+  v = seen(c, &g, v);
   wk_attention a = {.q = g.q, .k = restored(c, &keys, k, t), .v = restored(c, &values, v, t),
                     .scale = wk_ms_scale(c, g.depth), .softcap = wk_onnx_float(c, "softcap", 0),
                     .kind = wk_onnx_int(c, "qk_output", 0) == 2 ? WK_SCORES_SOFTMAX
                                                                 : WK_SCORES_MASKED};
   read_sink(c, &g, &a);
-  wk_mask mask = wk_mask_for(c, wk_make_cast(c, a.q, wk_compute_dtype(t)), a.k);
+  wk_mask mask = wk_mask_for(c, a.q, a.k);
   see_keys(c, &g, &mask);
   wk_ms_bias(c, &mask, BIAS);
   wk_value_id scores = WK_NONE;
   wk_onnx_result(c, 0, wk_ms_attend(c, &a, &mask, t, wk_onnx_wants(c, 3) ? &scores : NULL));
-  give_scores(c, scores, t);
+  give_scores(c, &g, scores, t);
   return c->status;
 }
 
@@ -274,7 +343,10 @@ static wk_value_id unpacked(wk_onnx_node *c, wk_value_id x, int i, int n, int64_
                      "a packed operand is not [batch,length,heads,%d,depth]", n))
     return WK_NONE;
   const int64_t flat[] = {t.dims[0], t.dims[1], heads * t.dims[4]};
-  return wk_make_reshape(c, wk_make_slice(c, x, 3, i, 1, 1), 3, flat);
+  wk_value_id y = wk_make_reshape(c, wk_make_slice(c, x, 3, i, 1, 1), 3, flat);
+  const wk_size *dims[] = {wk_extent_dim(c, x, 0), wk_extent_dim(c, x, 1),
+                           wk_size_const(c, flat[2])};
+  return wk_extent_set(c, y, dims);
 }
 
 /* Operand i (query, key, value) as [batch, heads, length, depth], with its part of the bias. */
@@ -295,28 +367,49 @@ static wk_value_id operand(wk_onnx_node *c, int i, int64_t heads) {
     if (!wk_onnx_valid(c, b.rank == 1 && first >= 0 && first + t.dims[2] <= b.dims[0],
                        "the bias does not fit the operands"))
       return WK_NONE;
-    x = wk_make_2(c, WK_OP_ADD, x, wk_make_slice(c, c->in[3], 0, first, t.dims[2], 1));
+    wk_value_id bias = wk_make_slice(c, c->in[3], 0, first, t.dims[2], 1);
+    x = wk_extent_like(c, wk_make_2(c, WK_OP_ADD, x, bias), x);
   }
   return wk_heads_split(c, x, heads);
 }
 
+/* Only batches and lengths may have sizes that are only known at run time; operands with heads have
+ * lengths behind them. */
+static bool check_operands(wk_onnx_node *c) {
+  enum { Q, K, V, B, MASK, SCORES_BIAS, PAST_K, PAST_V };
+  int length[3] = {1, 1, 1};
+  for (int i = Q; i <= V; i++) {
+    if (wk_onnx_has(c, i) && wk_onnx_type(c, c->in[i])->rank == 4) length[i] = 2;
+    wk_extent_allow(c, i, 1u | 1u << length[i]);
+    wk_extent_match(c, Q, 0, i, 0);
+  }
+  wk_extent_allow(c, PAST_K, 1u | 1u << 2);
+  wk_extent_allow(c, PAST_V, 1u | 1u << 2);
+  wk_extent_match(c, Q, 0, PAST_K, 0);
+  wk_extent_match(c, Q, 0, PAST_V, 0);
+  wk_extent_match(c, K, length[K], V, length[V]);
+  wk_extent_match(c, PAST_K, 2, PAST_V, 2);
+  return wk_onnx_ok(c);
+}
+
 wk_status wk_onnx_multi_head_attention(wk_onnx_node *c) {
-  int64_t heads = wk_onnx_int(c, "num_heads", 0), past = 0;
+  int64_t heads = wk_onnx_int(c, "num_heads", 0);
+  const wk_size *past = wk_size_const(c, 0);
   wk_dtype t = wk_onnx_type(c, c->in[0])->dtype;
   wk_onnx_valid(c, heads > 0 && heads < (int64_t)1 << 31, "num_heads is %lld", (long long)heads);
   wk_onnx_need(c, c->n_in <= 8 && !wk_onnx_wants(c, 3), "cache indirection is not supported");
-  if (c->status) return c->status;
+  if (c->status || !check_operands(c)) return c->status;
   wk_attention a = {
       .q = operand(c, 0, heads), .k = operand(c, 1, heads), .v = operand(c, 2, heads)};
   if (c->status) return c->status;
-  if (wk_onnx_has(c, 6)) past = wk_onnx_type(c, c->in[6])->dims[2];
+  if (wk_onnx_has(c, 6)) past = wk_extent_dim(c, c->in[6], 2);
   a.k = wk_heads_append(c, wk_onnx_has(c, 6) ? c->in[6] : WK_NONE, a.k);
   a.v = wk_heads_append(c, wk_onnx_has(c, 7) ? c->in[7] : WK_NONE, a.v);
   if (c->status) return c->status;
   wk_onnx_result(c, 1, a.k);
   wk_onnx_result(c, 2, a.v);
   a.scale = wk_ms_scale(c, wk_onnx_type(c, a.q)->dims[3]);
-  wk_mask mask = wk_mask_for(c, wk_make_cast(c, a.q, wk_compute_dtype(t)), a.k);
+  wk_mask mask = wk_mask_for(c, a.q, a.k);
   wk_ms_mask(c, &mask, 4, past);
   wk_ms_bias(c, &mask, 5);
   if (wk_onnx_int(c, "unidirectional", 0)) wk_mask_window(c, &mask, past, WK_NONE, -1, 0);

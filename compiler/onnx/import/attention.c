@@ -2,6 +2,7 @@
 #include "compiler/onnx/import/attention.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "compiler/onnx/import/control.h"
 
@@ -15,20 +16,26 @@ wk_value_id wk_heads_split(wk_onnx_node *c, wk_value_id x, int64_t heads) {
                      (long long)(t.rank == 3 ? t.dims[2] : 0)))
     return WK_NONE;
   const int64_t dims[] = {t.dims[0], t.dims[1], heads, t.dims[2] / heads}, perm[] = {0, 2, 1, 3};
-  return wk_make_transpose(c, wk_make_reshape(c, x, 4, dims), perm);
+  wk_value_id y = wk_make_transpose(c, wk_make_reshape(c, x, 4, dims), perm);
+  const wk_size *sizes[] = {wk_extent_dim(c, x, 0), wk_size_const(c, dims[2]),
+                            wk_extent_dim(c, x, 1), wk_size_const(c, dims[3])};
+  return wk_extent_set(c, y, sizes);
 }
 
 wk_value_id wk_heads_merge(wk_onnx_node *c, wk_value_id x) {
   if (c->status) return WK_NONE;
   const wk_type t = *wk_onnx_type(c, x);
   const int64_t dims[] = {t.dims[0], t.dims[2], t.dims[1] * t.dims[3]}, perm[] = {0, 2, 1, 3};
-  return wk_make_reshape(c, wk_make_transpose(c, x, perm), 3, dims);
+  wk_value_id y = wk_make_reshape(c, wk_make_transpose(c, x, perm), 3, dims);
+  const wk_size *sizes[] = {wk_extent_dim(c, x, 0), wk_extent_dim(c, x, 2),
+                            wk_size_const(c, dims[2])};
+  return wk_extent_set(c, y, sizes);
 }
 
 wk_value_id wk_heads_append(wk_onnx_node *c, wk_value_id past, wk_value_id x) {
   if (c->status || past == WK_NONE) return x;
   const wk_value_id parts[] = {past, x};
-  return wk_make_concat(c, parts, 2, 2);
+  return wk_extent_join(c, parts, 2, 2);
 }
 
 /* ---- what a query sees ----------------------------------------------------------------------- */
@@ -42,6 +49,8 @@ wk_mask wk_mask_for(wk_onnx_node *c, wk_value_id q, wk_value_id k) {
   m.heads = tq->dims[1];
   m.m = tq->dims[2];
   m.n = tk->dims[2];
+  wk_extent_dims(c, q, m.sizes);
+  m.sizes[3] = wk_extent_dim(c, k, 2);
   return m;
 }
 
@@ -64,20 +73,36 @@ static void add(wk_onnx_node *c, wk_mask *m, wk_value_id term) {
   m->bias = m->bias == WK_NONE ? term : wk_make_2(c, WK_OP_ADD, m->bias, term);
 }
 
-/* Broadcasts to the scores without enlarging them? */
-static bool fits(wk_onnx_node *c, const wk_mask *m, wk_value_id mask) {
-  const wk_type *t = wk_onnx_type(c, mask);
+wk_value_id wk_mask_axis(wk_onnx_node *c, const wk_mask *m, wk_value_id x, int axis, int of) {
+  const int64_t rooms[] = {m->batch, m->heads, m->m, m->n};
+  const wk_size *dims[WK_MAX_RANK], *want = m->sizes[of];
+  if (c->status) return x;
+  wk_extent_dims(c, x, dims);
+  int64_t known, other;
+  if (wk_size_is_const(dims[axis], &known) && wk_size_is_const(want, &other)) return x;
+  x = wk_extent_room(c, wk_extent_checked(c, x, dims[axis], want), axis, rooms[of]);
+  dims[axis] = want;
+  return wk_extent_set(c, x, dims);
+}
+
+/* The mask in the sizes of the scores. Broadcasts to them without enlarging them? */
+static bool fits(wk_onnx_node *c, const wk_mask *m, wk_value_id *mask) {
   const int64_t want[] = {m->batch, m->heads, m->m, m->n};
-  bool ok = t->rank <= 4;
-  for (int i = 0; ok && i < t->rank; i++)
-    ok = t->dims[i] == 1 || t->dims[i] == want[4 - t->rank + i];
+  int rank = wk_onnx_type(c, *mask)->rank;
+  int64_t known;
+  bool ok = rank <= 4;
+  for (int i = 0; ok && i < rank; i++) {
+    if (wk_size_is_const(wk_extent_dim(c, *mask, i), &known) && known == 1) continue;
+    *mask = wk_mask_axis(c, m, *mask, i, 4 - rank + i);
+    ok = wk_onnx_type(c, *mask)->dims[i] == want[4 - rank + i];
+  }
   return wk_onnx_valid(c, ok, "the mask does not broadcast to the scores [%lld,%lld,%lld,%lld]",
                        (long long)want[0], (long long)want[1], (long long)want[2],
                        (long long)want[3]);
 }
 
 void wk_mask_apply(wk_onnx_node *c, wk_mask *m, wk_value_id mask) {
-  if (c->status || !fits(c, m, mask)) return;
+  if (c->status || !fits(c, m, &mask)) return;
   m->has_empty_rows = true;
   if (wk_onnx_type(c, mask)->dtype == WK_BOOL) allow(c, m, mask);
   else add(c, m, mask);
@@ -99,28 +124,52 @@ void wk_mask_lengths(wk_onnx_node *c, wk_mask *m, wk_value_id lengths) {
   allow(c, m, wk_make_2(c, WK_OP_LESS, count_up(c, 0, m->n, 3, 4), lengths));
 }
 
-void wk_mask_window(wk_onnx_node *c, wk_mask *m, int64_t first, wk_value_id firsts, int64_t left,
-                    int64_t right) {
+/* The first query sees a key, and so does the last one. */
+static bool ends_see(wk_onnx_node *c, const wk_mask *m, const wk_size *first, int64_t left,
+                     int64_t right) {
+  const wk_size *behind = wk_size_sub(c, wk_size_add(c, first, m->sizes[2]), m->sizes[3]);
+  return (right < 0 || wk_size_least(c, first) + right >= 0) &&
+         (left < 0 || wk_size_most(c, behind) - 1 - left < 0);
+}
+
+void wk_mask_window(wk_onnx_node *c, wk_mask *m, const wk_size *first, wk_value_id firsts,
+                    int64_t left, int64_t right) {
   if (c->status || (left < 0 && right < 0)) return;
-  bool known = firsts == WK_NONE;
-  int rank = known ? 2 : 4;
+  int64_t from = 0;
+  bool is_one = firsts == WK_NONE, known = is_one && wk_size_is_const(first, &from);
+  int rank = is_one ? 2 : 4;
   wk_value_id key = count_up(c, 0, m->n, rank - 1, rank);
-  wk_value_id query = count_up(c, known ? first : 0, m->m, rank - 2, rank);
-  if (!known) query = wk_make_2(c, WK_OP_ADD, query, wk_make_along(c, firsts, 0, rank));
+  wk_value_id query = count_up(c, from, m->m, rank - 2, rank);
+  if (!is_one) query = wk_make_2(c, WK_OP_ADD, query, wk_make_along(c, firsts, 0, rank));
+  else if (!known) query = wk_make_2(c, WK_OP_ADD, query, wk_size_value(c, first));
   if (right >= 0)
     allow(c, m, wk_make_2(c, WK_OP_LESS_EQUAL, key, wk_make_add_f(c, query, (double)right)));
   if (left >= 0)
     allow(c, m, wk_make_2(c, WK_OP_GREATER_EQUAL, key, wk_make_add_f(c, query, -(double)left)));
-  bool first_sees = right < 0 || first + right >= 0;
-  bool last_sees = left < 0 || first + m->m - 1 - left < m->n;
-  m->has_empty_rows = m->has_empty_rows || !known || !first_sees || !last_sees;
+  m->has_empty_rows = m->has_empty_rows || !is_one || !ends_see(c, m, first, left, right);
+}
+
+/* x, one of whose axes has the size of the keys, with `fill` beyond it. */
+static wk_value_id filled(wk_onnx_node *c, const wk_mask *m, wk_value_id x, int axis,
+                          wk_fill fill) {
+  int64_t known;
+  if (c->status || !m || wk_size_is_const(m->sizes[3], &known)) return x;
+  const wk_type t = *wk_onnx_type(c, x);
+  wk_value_id below = wk_make_along(c, wk_extent_below(c, m->n, m->sizes[3]), axis, t.rank);
+  return wk_make_where(c, below, x, wk_extent_scalar(c, t.dtype, fill));
 }
 
 /* What is added to the scores; WK_NONE: nothing. */
 static wk_value_id mask_bias(wk_onnx_node *c, const wk_mask *m) {
-  if (m->allowed == WK_NONE) return m->bias;
-  wk_value_id zero = m->bias == WK_NONE ? wk_make_scalar(c, m->dtype, 0) : m->bias;
-  return wk_make_where(c, m->allowed, zero, wk_make_scalar(c, m->dtype, -INFINITY));
+  wk_value_id bias = m->bias;
+  if (m->allowed != WK_NONE) {
+    wk_value_id zero = bias == WK_NONE ? wk_make_scalar(c, m->dtype, 0) : bias;
+    bias = wk_make_where(c, m->allowed, zero, wk_make_scalar(c, m->dtype, -INFINITY));
+  }
+  if (c->status || bias == WK_NONE) return bias;
+  int rank = wk_onnx_type(c, bias)->rank; /* no empty row may be hidden by what is beyond */
+  bool has_keys = rank > 0 && wk_onnx_type(c, bias)->dims[rank - 1] == m->n;
+  return has_keys && m->has_empty_rows ? filled(c, m, bias, rank - 1, WK_FILL_LEAST) : bias;
 }
 
 /* Rows in which nothing is seen, bool [.., m, 1]; WK_NONE: there are none. */
@@ -231,6 +280,17 @@ static wk_value_id softmax_of(wk_onnx_node *c, const wk_attention *a, wk_value_i
   return wk_make_2(c, WK_OP_DIV, x, wk_make_2(c, WK_OP_ADD, sum, sink));
 }
 
+/* y, [batch, heads, m, ..], with the open sizes of the scores along its first axes. */
+static wk_value_id sized(wk_onnx_node *c, const wk_mask *m, wk_value_id y, int axes) {
+  const wk_size *dims[WK_MAX_RANK];
+  int64_t known;
+  if (c->status || !m) return y;
+  wk_extent_dims(c, y, dims);
+  for (int i = 0; i < axes; i++)
+    if (!wk_size_is_const(m->sizes[i], &known)) dims[i] = m->sizes[i];
+  return wk_extent_set(c, y, dims);
+}
+
 /* Written out, where something is done between the products or wanted from there. */
 static wk_value_id attend_in_steps(wk_onnx_node *c, const wk_attention *a, const groups *g,
                                    wk_value_id bias, wk_value_id empty, wk_value_id *scores) {
@@ -241,12 +301,17 @@ static wk_value_id attend_in_steps(wk_onnx_node *c, const wk_attention *a, const
   x = steps[WK_SCORES_CAPPED] = capped(c, x, a->softcap);
   if (bias != WK_NONE) x = wk_make_2(c, WK_OP_ADD, x, bias);
   steps[WK_SCORES_MASKED] = x;
+  x = filled(c, a->mask, x, 3, WK_FILL_LEAST);
   x = modified(c, a->score_mod, wk_make_cast(c, x, inner));
   x = modified(c, a->prob_mod, softmax_of(c, a, x));
   x = steps[WK_SCORES_SOFTMAX] = zero_where(c, empty, wk_make_cast(c, x, t));
-  if (scores) *scores = steps[a->kind];
-  x = wk_make_2(c, WK_OP_MATMUL, grouped(c, g, x), repeated(c, g, a->v));
-  return ungrouped(c, g, x);
+  if (scores) *scores = sized(c, a->mask, steps[a->kind], 4);
+  wk_value_id v = repeated(c, g, a->v);
+  x = grouped(c, g, x);
+  if (c->status) return WK_NONE;
+  x = filled(c, a->mask, x, wk_onnx_type(c, x)->rank - 1, WK_FILL_ZERO);
+  v = filled(c, a->mask, v, wk_onnx_type(c, v)->rank - 2, WK_FILL_ZERO);
+  return ungrouped(c, g, wk_make_2(c, WK_OP_MATMUL, x, v));
 }
 
 wk_value_id wk_attend(wk_onnx_node *c, const wk_attention *a, wk_value_id *scores) {
@@ -260,10 +325,12 @@ wk_value_id wk_attend(wk_onnx_node *c, const wk_attention *a, wk_value_id *score
   if (c->status) return WK_NONE;
   bool in_steps = scores || a->has_sink || a->softcap != 0 || a->softmax != WK_DTYPE_NONE ||
                   a->score_mod || a->prob_mod;
-  if (in_steps) return attend_in_steps(c, a, &g, bias, empty, scores);
+  int64_t known;
+  in_steps = in_steps || (a->mask && !wk_size_is_const(a->mask->sizes[3], &known));
+  if (in_steps) return sized(c, a->mask, attend_in_steps(c, a, &g, bias, empty, scores), 3);
   WK_MAKE_ATTRS(c, attr, ATTENTION, attention);
   attr->scale = a->scale;
   wk_value_id y = wk_make(c, WK_OP_ATTENTION, attr, bias == WK_NONE ? 3 : 4, grouped(c, &g, a->q),
                           repeated(c, &g, a->k), repeated(c, &g, a->v), grouped(c, &g, bias));
-  return zero_where(c, empty, ungrouped(c, &g, y));
+  return sized(c, a->mask, zero_where(c, empty, ungrouped(c, &g, y)), 3);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * attention: what the operators of the attention family share. A handler brings its operands to
- * heads, says which positions a query sees, and has the rest written by wk_attend. */
+ * heads, says which positions a query sees, and has the rest written by wk_attend. Batches and
+ * lengths may have sizes that are only known at run time (extent.h); handlers refuse others. */
 #ifndef WICK_ONNX_IMPORT_ATTENTION_H
 #define WICK_ONNX_IMPORT_ATTENTION_H
 
-#include "compiler/onnx/import/make.h"
+#include "compiler/onnx/import/extent.h"
 
 /* [batch, length, heads * d] <-> [batch, heads, length, d] */
 wk_value_id wk_heads_split(wk_onnx_node *c, wk_value_id x, int64_t heads);
@@ -12,8 +13,8 @@ wk_value_id wk_heads_merge(wk_onnx_node *c, wk_value_id x);
 /* past and x along the axis of positions; x alone when there is no past. */
 wk_value_id wk_heads_append(wk_onnx_node *c, wk_value_id past, wk_value_id x);
 
-/* The cache with the update written along the axis (behind the first) from starts, i64[batch], on;
- * round its end when circular. */
+/* The cache with the update, of at least one row, written along the axis (behind the first) from
+ * starts, i64[batch], on; round its end when circular. */
 wk_value_id wk_cache_write(wk_onnx_node *c, wk_value_id cache, wk_value_id update,
                            wk_value_id starts, int axis, bool circular);
 /* The same at positions i64[batch, 1 …, length, 1]. */
@@ -25,7 +26,8 @@ wk_value_id wk_cache_write_at(wk_onnx_node *c, wk_value_id cache, wk_value_id up
 /* Conditions and terms for scores [batch, heads, m, n]; everything broadcasts to them. */
 typedef struct {
   wk_dtype dtype;            /* of the scores */
-  int64_t batch, heads, m, n;
+  int64_t batch, heads, m, n; /* rooms */
+  const wk_size *sizes[4];    /* of the same */
   wk_value_id allowed, bias; /* WK_NONE: everything, nothing */
   bool has_empty_rows;       /* perhaps */
 } wk_mask;
@@ -36,9 +38,12 @@ void wk_mask_apply(wk_onnx_node *c, wk_mask *m, wk_value_id mask);
 /* Only the first `lengths` keys count: i64[batch]. */
 void wk_mask_lengths(wk_onnx_node *c, wk_mask *m, wk_value_id lengths);
 /* Keys p - left .. p + right of a query at position p = first + its index; a negative bound is
- * none. Either `first` is a number or `firsts` is i64[batch]. */
-void wk_mask_window(wk_onnx_node *c, wk_mask *m, int64_t first, wk_value_id firsts, int64_t left,
-                    int64_t right);
+ * none. Either `first` is a size or `firsts` is i64[batch]. */
+void wk_mask_window(wk_onnx_node *c, wk_mask *m, const wk_size *first, wk_value_id firsts,
+                    int64_t left, int64_t right);
+/* x, whose axis is axis `of` of the scores, in the size and the room of that, which the run
+ * checks. */
+wk_value_id wk_mask_axis(wk_onnx_node *c, const wk_mask *m, wk_value_id x, int axis, int of);
 
 /* ---- rotation -------------------------------------------------------------------------------- */
 

@@ -91,6 +91,16 @@ wk_value_id wk_extent_set(wk_onnx_node *c, wk_value_id v, const wk_size *const *
   return v;
 }
 
+wk_value_id wk_extent_like(wk_onnx_node *c, wk_value_id v, wk_value_id of) {
+  const wk_size *dims[WK_MAX_RANK];
+  if (c->status || !wk_extent_has_open(c->im, c->g, of)) return v;
+  int rank = wk_onnx_type(c, of)->rank;
+  wk_extent_dims(c, v, dims);
+  for (int i = 0; i < rank; i++)
+    if (wk_extent_is_open(c, of, i)) dims[i] = wk_extent_dim(c, of, i);
+  return wk_extent_set(c, v, dims);
+}
+
 wk_value_id wk_extent_copy(wk_onnx_node *c, wk_value_id v) {
   const wk_sized *s = wk_extent_find(c->im, c->g, v);
   wk_value_id copy = c->status ? WK_NONE : wk_make_1(c, WK_OP_IDENTITY, v);
@@ -175,6 +185,12 @@ wk_value_id wk_extent_number(wk_onnx_node *c, int64_t v) {
   return wk_make_scalar(c, WK_I64, (double)v);
 }
 
+wk_value_id wk_extent_plus(wk_onnx_node *c, wk_value_id v, const wk_size *size) {
+  int64_t known;
+  if (wk_size_is_const(size, &known)) return wk_make_add_f(c, v, (double)known);
+  return wk_extent_like(c, wk_make_2(c, WK_OP_ADD, v, wk_size_value(c, size)), v);
+}
+
 wk_value_id wk_extent_list_of(wk_onnx_node *c, const wk_size *const *sizes, int64_t n) {
   const int64_t one = 1;
   wk_value_id *v = wk_arena_alloc(c->im->arena, (size_t)(n + 1) * sizeof *v);
@@ -227,6 +243,45 @@ void wk_extent_even(wk_onnx_node *c, int a, int a_axis, int b, int b_axis) {
   }
 }
 
+bool wk_extent_match(wk_onnx_node *c, int a, int a_axis, int b, int b_axis) {
+  if (!wk_onnx_has(c, a) || !wk_onnx_has(c, b)) return wk_onnx_ok(c);
+  if (a_axis >= wk_onnx_type(c, c->in[a])->rank || b_axis >= wk_onnx_type(c, c->in[b])->rank)
+    return wk_onnx_ok(c); /* the handler says what is wrong */
+  bool is_open = wk_extent_is_open(c, c->in[a], a_axis) || wk_extent_is_open(c, c->in[b], b_axis);
+  if (!is_open || !wk_extent_same(c, wk_extent_dim(c, c->in[a], a_axis),
+                                  wk_extent_dim(c, c->in[b], b_axis))) return wk_onnx_ok(c);
+  wk_extent_even(c, a, a_axis, b, b_axis);
+  return wk_onnx_ok(c);
+}
+
+bool wk_extent_allow(wk_onnx_node *c, int i, uint32_t axes) {
+  for (int k = 0; wk_onnx_has(c, i) && k < wk_onnx_type(c, c->in[i])->rank; k++)
+    wk_onnx_need(c, (axes >> k & 1) || !wk_extent_is_open(c, c->in[i], k),
+                 "the size of axis %d of %s, %s, is only known at run time", k,
+                 wk_val(c->g, c->in[i])->name, wk_size_text(c, wk_extent_dim(c, c->in[i], k)));
+  return wk_onnx_ok(c);
+}
+
+wk_value_id wk_extent_room(wk_onnx_node *c, wk_value_id v, int axis, int64_t n) {
+  const wk_size *dims[WK_MAX_RANK];
+  const wk_type t = *wk_onnx_type(c, v);
+  if (c->status || t.dims[axis] == n) return v;
+  wk_extent_dims(c, v, dims);
+  wk_value_id y = v;
+  if (t.dims[axis] > n) y = wk_make_slice(c, v, axis, 0, n, 1);
+  else {
+    int64_t more[WK_MAX_RANK];
+    memcpy(more, t.dims, sizeof more);
+    more[axis] = n - t.dims[axis];
+    wk_value_id zero = wk_extent_scalar(c, t.dtype, WK_FILL_ZERO);
+    const wk_value_id parts[] = {v, wk_make_expand(c, zero, t.rank, more)};
+    y = wk_make_concat(c, parts, 2, axis);
+  }
+  if (!wk_extent_is_open(c, v, axis)) dims[axis] = wk_size_const(c, n);
+  if (!c->status && wk_extent_has_open(c->im, c->g, v)) wk_extent_declare(c, y, dims);
+  return y;
+}
+
 wk_value_id wk_extent_below(wk_onnx_node *c, int64_t n, const wk_size *size) {
   return wk_make_2(c, WK_OP_LESS, wk_make_iota(c, n), wk_size_value(c, size));
 }
@@ -257,6 +312,18 @@ wk_value_id wk_extent_clamped(wk_onnx_node *c, wk_value_id positions, int64_t n)
   wk_value_id last = wk_make_scalar(c, WK_I64, (double)(n > 0 ? n - 1 : 0));
   wk_value_id below = wk_make_2(c, WK_OP_MIN, positions, last);
   return wk_make_2(c, WK_OP_MAX, below, wk_make_scalar(c, WK_I64, 0));
+}
+
+wk_value_id wk_extent_within(wk_onnx_node *c, wk_value_id positions, const wk_size *size) {
+  wk_value_id last = wk_size_value(c, wk_size_plus(c, size, -1));
+  wk_value_id below = wk_make_2(c, WK_OP_MIN, positions, last);
+  return wk_make_2(c, WK_OP_MAX, below, wk_extent_number(c, 0));
+}
+
+wk_value_id wk_extent_count(wk_onnx_node *c, int64_t n, const wk_size *size) {
+  int64_t known;
+  wk_value_id all = wk_make_iota(c, n);
+  return wk_size_is_const(size, &known) ? all : wk_extent_within(c, all, size);
 }
 
 static int64_t room(wk_onnx_node *c, const wk_size *size) {
@@ -396,6 +463,8 @@ bool wk_extent_plain(wk_onnx_node *c) {
   if (s != c->status) wk_onnx_latch(c, s);
   return wk_onnx_ok(c);
 }
+
+wk_status wk_extent_handled(wk_onnx_node *c) { return c->row->handler(c); }
 
 bool wk_extent_same(wk_onnx_node *c, const wk_size *a, const wk_size *b) {
   return wk_size_equal(a, b) ||

@@ -69,6 +69,8 @@ void wk_extent_declare(wk_onnx_node *c, wk_value_id v, const wk_size *const *dim
 wk_value_id wk_extent_set(wk_onnx_node *c, wk_value_id v, const wk_size *const *dims);
 /* The same of result i. */
 void wk_extent_result(wk_onnx_node *c, int i, const wk_size *const *dims);
+/* v with the open sizes of `of`, along the same axes. */
+wk_value_id wk_extent_like(wk_onnx_node *c, wk_value_id v, wk_value_id of);
 /* A value of its own with the elements and sizes of v. */
 wk_value_id wk_extent_copy(wk_onnx_node *c, wk_value_id v);
 
@@ -87,6 +89,8 @@ wk_value_id wk_extent_filled(wk_onnx_node *c, wk_value_id x, int axis, wk_value_
 /* Operand i so, along all axes whose bit is set. */
 void wk_extent_fill(wk_onnx_node *c, int i, uint32_t axes, wk_fill fill);
 wk_value_id wk_extent_number(wk_onnx_node *c, int64_t v); /* i64[] */
+/* Whole numbers and a size. */
+wk_value_id wk_extent_plus(wk_onnx_node *c, wk_value_id v, const wk_size *size);
 /* A list, i64[n], of sizes, as whose elements they are known. */
 wk_value_id wk_extent_list_of(wk_onnx_node *c, const wk_size *const *sizes, int64_t n);
 /* v, in a run that fails where the sizes differ. */
@@ -95,10 +99,22 @@ wk_value_id wk_extent_checked(wk_onnx_node *c, wk_value_id v, const wk_size *a, 
 wk_value_id wk_extent_gated(wk_onnx_node *c, wk_value_id v, wk_value_id holds, const char *reason);
 /* Operands a and b have room for the same number along these axes. */
 void wk_extent_even(wk_onnx_node *c, int a, int a_axis, int b, int b_axis);
+/* They also have the same size there; nothing is asked of operands that are not there. */
+bool wk_extent_match(wk_onnx_node *c, int a, int a_axis, int b, int b_axis);
+/* Of operand i only the axes whose bit is set may have an open size. */
+bool wk_extent_allow(wk_onnx_node *c, int i, uint32_t axes);
+/* v with room for n elements along the axis, cut or with zeros behind. */
+wk_value_id wk_extent_room(wk_onnx_node *c, wk_value_id v, int axis, int64_t n);
+/* Values joined along the axis, without gaps; their other sizes are the same. */
+wk_value_id wk_extent_join(wk_onnx_node *c, const wk_value_id *xs, int n, int axis);
 /* Positions 0 … n - 1, i64[n], below a size: bool[n]. */
 wk_value_id wk_extent_below(wk_onnx_node *c, int64_t n, const wk_size *size);
 /* Clamped to [0, n - 1]. */
 wk_value_id wk_extent_clamped(wk_onnx_node *c, wk_value_id positions, int64_t n);
+/* The same below a size. */
+wk_value_id wk_extent_within(wk_onnx_node *c, wk_value_id positions, const wk_size *size);
+/* Positions 0 … n - 1, i64[n]; what is beyond the size has its last one. */
+wk_value_id wk_extent_count(wk_onnx_node *c, int64_t n, const wk_size *size);
 /* x[start + step * i] for i below `size` (along the axis), whose other sizes stay. */
 wk_value_id wk_extent_window(wk_onnx_node *c, wk_value_id x, int axis, const wk_size *start,
                              int64_t step, const wk_size *size);

@@ -184,6 +184,31 @@ wk_status wk_extent_layer_norm(wk_onnx_node *c) {
   return c->status;
 }
 
+/* Words that are none are word 0, which the mask does not show. */
+wk_status wk_extent_embed(wk_onnx_node *c) {
+  enum { IDS, SEGMENTS, MASK = 7, POSITIONS };
+  static const int by_word[] = {IDS, SEGMENTS, MASK, POSITIONS};
+  for (int i = 0; i < c->n_in; i++) {
+    bool has_words = i == IDS || i == SEGMENTS || i == MASK || i == POSITIONS;
+    wk_extent_allow(c, i, has_words ? 3u : 0);
+  }
+  for (size_t i = 1; i < WK_COUNTOF(by_word); i++) {
+    bool is_one = by_word[i] == POSITIONS && wk_onnx_has(c, POSITIONS) &&
+                  wk_onnx_type(c, c->in[POSITIONS])->dims[0] == 1;
+    if (!is_one) wk_extent_match(c, IDS, 0, by_word[i], 0);
+    wk_extent_match(c, IDS, 1, by_word[i], 1);
+  }
+  for (size_t i = 0; i < WK_COUNTOF(by_word); i++)
+    wk_extent_fill(c, by_word[i], 3u, WK_FILL_ZERO);
+  if (!wk_onnx_ok(c)) return c->status;
+  const wk_size *dims[WK_MAX_RANK] = {wk_extent_dim(c, c->in[IDS], 0),
+                                      wk_extent_dim(c, c->in[IDS], 1)};
+  if (!wk_extent_plain(c)) return c->status;
+  dims[2] = wk_size_const(c, wk_onnx_type(c, c->out[0].value)->dims[2]);
+  for (int i = 0; i < c->n_out; i++) wk_extent_result(c, i, dims);
+  return c->status;
+}
+
 static int axis_of(wk_onnx_node *c, int64_t otherwise) {
   return (int)wk_onnx_axis(c, wk_onnx_int(c, "axis", otherwise),
                            wk_onnx_type(c, c->in[0])->rank);

@@ -32,14 +32,15 @@ static bool join_elements(wk_onnx_node *c) {
 
 /* Pieces lie in their whole rooms: position p of the result is at p, and behind each piece that
  * ends before p so much further as its room is larger than its size. */
-static wk_value_id close_gaps(wk_onnx_node *c, wk_value_id y, int axis, const wk_size *all) {
+static wk_value_id close_gaps(wk_onnx_node *c, wk_value_id y, const wk_value_id *xs, int n,
+                              int axis, const wk_size *all) {
   wk_value_id p = wk_make_iota(c, wk_size_most(c, all)), at = p;
   const wk_size *end = wk_size_const(c, 0);
-  for (int i = 0; i + 1 < c->n_in; i++) {
-    const wk_size *size = wk_extent_dim(c, c->in[i], axis);
-    int64_t room = wk_onnx_type(c, c->in[i])->dims[axis];
+  for (int i = 0; i + 1 < n; i++) {
+    const wk_size *size = wk_extent_dim(c, xs[i], axis);
+    int64_t room = wk_onnx_type(c, xs[i])->dims[axis];
     end = wk_size_add(c, end, size);
-    if (!wk_extent_is_open(c, c->in[i], axis)) continue;
+    if (!wk_extent_is_open(c, xs[i], axis)) continue;
     wk_value_id gap = wk_size_value(c, wk_size_sub(c, wk_size_const(c, room), size));
     wk_value_id behind = wk_make_2(c, WK_OP_GREATER_EQUAL, p, wk_size_value(c, end));
     at = wk_make_2(c, WK_OP_ADD, at, wk_make_where(c, behind, gap, wk_extent_number(c, 0)));
@@ -50,9 +51,9 @@ static wk_value_id close_gaps(wk_onnx_node *c, wk_value_id y, int axis, const wk
 }
 
 /* Positions behind what there is: those of rows that are none are of the last one, again. */
-static wk_value_id appended_positions(wk_onnx_node *c, int axis, const wk_size *from,
-                                      wk_value_id row) {
-  const wk_type t = *wk_onnx_type(c, c->in[0]);
+static wk_value_id appended_positions(wk_onnx_node *c, wk_value_id grows, int axis,
+                                      const wk_size *from, wk_value_id row) {
+  const wk_type t = *wk_onnx_type(c, grows);
   int64_t dims[WK_MAX_RANK];
   for (int i = 0; i <= axis + 1; i++) dims[i] = 1;
   dims[0] = t.dims[0];
@@ -63,11 +64,11 @@ static wk_value_id appended_positions(wk_onnx_node *c, int axis, const wk_size *
 
 /* What grows from run to run has room for all that it may have: the pieces behind it are written
  * there, in a run that fails when there is no more room. */
-static wk_status append(wk_onnx_node *c, int axis, const wk_size **dims) {
-  const wk_size *from = wk_extent_dim(c, c->in[0], axis), *n = wk_extent_dim(c, c->in[1], axis);
-  int64_t room = wk_onnx_type(c, c->in[0])->dims[axis];
-  int64_t rows = wk_onnx_type(c, c->in[1])->dims[axis];
-  wk_value_id row = wk_make_iota(c, rows), x = c->in[1], all = wk_size_value(c, dims[axis]);
+static wk_value_id append(wk_onnx_node *c, const wk_value_id xs[2], int axis,
+                          const wk_size **dims) {
+  const wk_size *from = wk_extent_dim(c, xs[0], axis), *n = wk_extent_dim(c, xs[1], axis);
+  int64_t room = wk_onnx_type(c, xs[0])->dims[axis], rows = wk_onnx_type(c, xs[1])->dims[axis];
+  wk_value_id row = wk_make_iota(c, rows), x = xs[1], all = wk_size_value(c, dims[axis]);
   if (rows > 1 && wk_extent_is_open(c, x, axis)) {
     row = wk_make_2(c, WK_OP_MIN, row, wk_size_value(c, wk_size_plus(c, n, -1)));
     x = wk_make_gather(c, x, row, axis);
@@ -75,40 +76,48 @@ static wk_status append(wk_onnx_node *c, int axis, const wk_size **dims) {
   wk_value_id fits = wk_make_2(c, WK_OP_LESS_EQUAL, all, wk_extent_number(c, room));
   const char *reason = wk_arena_printf(c->im->m->arena, "%s along axis %d of %s is more than %lld",
                                        wk_size_text(c, dims[axis]), axis,
-                                       wk_val(c->g, c->in[0])->name, (long long)room);
+                                       wk_val(c->g, xs[0])->name, (long long)room);
   row = wk_extent_gated(c, row, fits, reason);
-  wk_value_id at = appended_positions(c, axis, from, row);
-  wk_onnx_result(c, 0, wk_cache_write_at(c, c->in[0], x, at, axis));
+  wk_value_id at = appended_positions(c, xs[0], axis, from, row);
+  wk_value_id y = wk_cache_write_at(c, xs[0], x, at, axis);
   wk_size_bound(c, dims[axis], room);
-  wk_extent_result(c, 0, dims);
-  return c->status;
+  return wk_extent_set(c, y, dims);
 }
 
-static bool appends(wk_onnx_node *c, int axis) {
-  return c->n_in == 2 && axis > 0 && wk_extents_growing(c->im, c->in[0]) == axis &&
-         wk_onnx_type(c, c->in[0])->rank < WK_MAX_RANK &&
-         wk_size_least(c, wk_extent_dim(c, c->in[1], axis)) >= 1;
+static bool appends(wk_onnx_node *c, const wk_value_id *xs, int n, int axis) {
+  return n == 2 && axis > 0 && c->g == c->im->m->main &&
+         wk_extents_growing(c->im, xs[0]) == axis &&
+         wk_onnx_type(c, xs[0])->rank < WK_MAX_RANK &&
+         wk_size_least(c, wk_extent_dim(c, xs[1], axis)) >= 1;
+}
+
+wk_value_id wk_extent_join(wk_onnx_node *c, const wk_value_id *xs, int n, int axis) {
+  const wk_size *dims[WK_MAX_RANK], *all = wk_size_const(c, 0);
+  bool is_open = false;
+  int rank = c->status ? 0 : wk_onnx_type(c, xs[0])->rank;
+  for (int i = 0; i < n; i++) is_open = is_open || wk_extent_has_open(c->im, c->g, xs[i]);
+  if (c->status || !is_open) return c->status ? WK_NONE : wk_make_concat(c, xs, n, axis);
+  wk_extent_dims(c, xs[0], dims);
+  for (int i = 0; i < n && wk_onnx_ok(c); i++) {
+    if (!wk_onnx_valid(c, wk_onnx_type(c, xs[i])->rank == rank, "input %d does not fit", i)) break;
+    all = wk_size_add(c, all, wk_extent_dim(c, xs[i], axis));
+    for (int a = 0; a < rank; a++)
+      if (a != axis) wk_extent_same(c, dims[a], wk_extent_dim(c, xs[i], a));
+  }
+  dims[axis] = all;
+  if (wk_onnx_ok(c) && appends(c, xs, n, axis)) return append(c, xs, axis, dims);
+  wk_value_id y = c->status ? WK_NONE : wk_make_concat(c, xs, n, axis);
+  return c->status ? WK_NONE : wk_extent_set(c, close_gaps(c, y, xs, n, axis, all), dims);
 }
 
 wk_status wk_extent_concat(wk_onnx_node *c) {
-  const wk_size *dims[WK_MAX_RANK], *all = wk_size_const(c, 0);
   int rank = wk_onnx_type(c, c->in[0])->rank;
   int axis = (int)wk_onnx_axis(c, wk_onnx_int(c, "axis", 1), rank);
   if (!wk_onnx_ok(c) || join_elements(c)) return c->status;
-  wk_extent_dims(c, c->in[0], dims);
-  for (int i = 0; i < c->n_in && wk_onnx_ok(c); i++) {
-    if (!wk_onnx_valid(c, wk_onnx_has(c, i) && wk_onnx_type(c, c->in[i])->rank == rank,
-                       "input %d does not fit", i)) return c->status;
-    all = wk_size_add(c, all, wk_extent_dim(c, c->in[i], axis));
-    for (int a = 0; a < rank; a++)
-      if (a != axis) wk_extent_same(c, dims[a], wk_extent_dim(c, c->in[i], a));
-  }
-  dims[axis] = all;
-  if (appends(c, axis)) return append(c, axis, dims);
-  if (!wk_extent_plain(c)) return c->status;
-  wk_onnx_result(c, 0, close_gaps(c, c->out[0].value, axis, all));
-  wk_extent_result(c, 0, dims);
-  return c->status;
+  for (int i = 0; i < c->n_in; i++)
+    if (!wk_onnx_valid(c, wk_onnx_has(c, i), "input %d does not fit", i)) return c->status;
+  wk_value_id y = wk_extent_join(c, c->in, c->n_in, axis);
+  return wk_onnx_return(c, y == c->in[0] ? wk_extent_copy(c, y) : y);
 }
 
 /* ---- Slice and Split ------------------------------------------------------------------------- */
@@ -244,9 +253,8 @@ wk_status wk_extent_split(wk_onnx_node *c) {
 
 /* Position p of a padded axis, mirrored at both ends, or held there. */
 static wk_value_id outside(wk_onnx_node *c, wk_value_id p, const wk_size *size, bool mirrors) {
+  if (!mirrors) return wk_extent_within(c, p, size);
   wk_value_id last = wk_size_value(c, wk_size_plus(c, size, -1));
-  if (!mirrors)
-    return wk_make_2(c, WK_OP_MAX, wk_make_2(c, WK_OP_MIN, p, last), wk_extent_number(c, 0));
   p = wk_make_1(c, WK_OP_ABS, p);
   wk_value_id beyond = wk_make_1(c, WK_OP_ABS, wk_make_2(c, WK_OP_SUB, last, p));
   return wk_make_2(c, WK_OP_SUB, last, beyond);

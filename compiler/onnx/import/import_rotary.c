@@ -42,7 +42,7 @@ wk_value_id wk_rotate(wk_onnx_node *c, wk_value_id x, const wk_rotation *r) {
   }
   int n = r->interleaved ? 1 : 2;
   if (dim < t.dims[3]) parts[n++] = wk_make_slice(c, x, 3, dim, t.dims[3] - dim, 1);
-  return wk_make_concat(c, parts, n, 3);
+  return wk_extent_like(c, wk_make_concat(c, parts, n, 3), x);
 }
 
 wk_value_id wk_rotation_rows(wk_onnx_node *c, wk_value_id cache, wk_value_id positions,
@@ -81,26 +81,49 @@ static wk_value_id rotate_operand(wk_onnx_node *c, wk_value_id x, int64_t heads,
   return wk_make_reshape(c, wk_rotate(c, x, r), t.rank, t.dims);
 }
 
+/* Positions and tables have the batches and lengths of operand `x`, which may have sizes that are
+ * only known at run time. */
+static bool check_sizes(wk_onnx_node *c, int cos, int sin, int positions) {
+  int length = wk_onnx_type(c, c->in[0])->rank == 4 ? 2 : 1;
+  wk_extent_allow(c, 0, 1u | 1u << length);
+  const int others[] = {cos, sin, positions};
+  for (int i = 0; i < 3; i++) {
+    bool is_row = i == 2 || !wk_onnx_has(c, positions);
+    wk_extent_allow(c, others[i], is_row ? 3u : 0);
+    for (int a = 0; a < 2 && is_row && wk_onnx_has(c, others[i]); a++) {
+      const wk_type *t = wk_onnx_type(c, c->in[others[i]]);
+      bool is_one = t->rank < 2 || (t->dims[a] == 1 && !wk_extent_is_open(c, c->in[others[i]], a));
+      if (!is_one) wk_extent_match(c, 0, a ? length : 0, others[i], a);
+    }
+  }
+  wk_extent_fill(c, positions, 3u, WK_FILL_ZERO);
+  return wk_onnx_ok(c);
+}
+
 wk_status wk_onnx_rotary_embedding(wk_onnx_node *c) {
   int rank = wk_onnx_type(c, c->in[0])->rank;
   if (!wk_onnx_valid(c, rank == 3 || rank == 4, "the operand has rank %d, not 3 or 4", rank))
     return c->status;
+  if (!check_sizes(c, 1, 2, 3)) return c->status;
   wk_rotation r = {.cos = wk_rotation_rows(c, c->in[1], c->in[3], rank == 4),
                    .sin = wk_rotation_rows(c, c->in[2], c->in[3], rank == 4),
                    .interleaved = wk_onnx_int(c, "interleaved", 0) != 0};
   if (c->status) return c->status;
-  return wk_onnx_return(c, rotate_operand(c, c->in[0], wk_onnx_int(c, "num_heads", 0),
-                                          wk_onnx_int(c, "rotary_embedding_dim", 0), &r));
+  wk_value_id y = rotate_operand(c, c->in[0], wk_onnx_int(c, "num_heads", 0),
+                                 wk_onnx_int(c, "rotary_embedding_dim", 0), &r);
+  return wk_onnx_return(c, wk_extent_like(c, y, c->in[0]));
 }
 
-/* Position ids [batch, length], or one from which the others go on. */
-static wk_value_id positions(wk_onnx_node *c, wk_value_id ids, int64_t length) {
+/* Position ids [batch, length], or one from which those along the operand's axis go on. */
+static wk_value_id positions(wk_onnx_node *c, wk_value_id ids, int axis) {
   if (c->status || wk_onnx_type(c, ids)->rank == 2) return ids;
   const int64_t one[] = {1, 1};
   if (!wk_onnx_valid(c, wk_type_count(wk_onnx_type(c, ids)) == 1,
                      "position_ids are neither [batch,length] nor one number"))
     return WK_NONE;
-  return wk_make_2(c, WK_OP_ADD, wk_make_iota(c, length), wk_make_reshape(c, ids, 2, one));
+  wk_value_id steps = wk_extent_count(c, wk_onnx_type(c, c->in[0])->dims[axis],
+                                      wk_extent_dim(c, c->in[0], axis));
+  return wk_make_2(c, WK_OP_ADD, steps, wk_make_reshape(c, ids, 2, one));
 }
 
 /* com.microsoft: tables in two axes, positions before them. The tables tell the size of the heads
@@ -112,11 +135,12 @@ wk_status wk_onnx_rotary_embedding_ms(wk_onnx_node *c) {
   wk_onnx_valid(c, table.rank == 2 && table.dims[1] > 0, "the tables have not rank 2");
   wk_onnx_need(c, wk_onnx_int(c, "is_packed_batching", 0) == 0, "packed batches are not supported");
   wk_onnx_need(c, wk_onnx_float(c, "scale", 1) == 1, "a scale is not supported");
-  if (c->status) return c->status;
+  if (c->status || !check_sizes(c, 2, 3, 1)) return c->status;
   if (x.rank == 3 && (dim == 0 || heads == 0)) heads = x.dims[2] / (2 * table.dims[1]);
-  wk_value_id at = positions(c, c->in[1], x.dims[x.rank == 4 ? 2 : 1]);
+  wk_value_id at = positions(c, c->in[1], x.rank == 4 ? 2 : 1);
   wk_rotation r = {.cos = wk_rotation_rows(c, c->in[2], at, x.rank == 4),
                    .sin = wk_rotation_rows(c, c->in[3], at, x.rank == 4),
                    .interleaved = wk_onnx_int(c, "interleaved", 0) != 0};
-  return wk_onnx_return(c, c->status ? WK_NONE : rotate_operand(c, c->in[0], heads, dim, &r));
+  wk_value_id y = c->status ? WK_NONE : rotate_operand(c, c->in[0], heads, dim, &r);
+  return wk_onnx_return(c, wk_extent_like(c, y, c->in[0]));
 }
