@@ -103,10 +103,21 @@ values() {
   gives 'sizes in the text' '^ *open output "values" 0 "count' cat graph.txt
 }
 
+# A cache of fixed room, of which a run takes as many keys as the mask counts.
+keys() {
+  check 'a cache of fixed room' "$wick" compile -q "$open/gqa_buffer.onnx" \
+    --bind seq=1..4,total=20 --emit program -o program.txt
+  gives 'as many keys as there are' 'matmul.* below 4 %_[0-9]* below 3 %"size\(seq\)"' \
+    cat program.txt
+  gives 'as many values as there are' 'matmul.* below 5 %_[0-9]* below 3 %"size\(seq\)"' \
+    cat program.txt
+}
+
 packages
 models
 several
 formulas
 refused
 values
+keys
 finish

@@ -41,7 +41,7 @@ wk_value_id wk_heads_append(wk_onnx_node *c, wk_value_id past, wk_value_id x) {
 /* ---- what a query sees ----------------------------------------------------------------------- */
 
 wk_mask wk_mask_for(wk_onnx_node *c, wk_value_id q, wk_value_id k) {
-  wk_mask m = {.allowed = WK_NONE, .bias = WK_NONE};
+  wk_mask m = {.allowed = WK_NONE, .bias = WK_NONE, .count = WK_NONE};
   if (c->status) return m;
   const wk_type *tq = wk_onnx_type(c, q), *tk = wk_onnx_type(c, k);
   m.dtype = wk_compute_dtype(tq->dtype);
@@ -117,9 +117,21 @@ static wk_value_id count_up(wk_onnx_node *c, int64_t first, int64_t n, int axis,
   return wk_make_along(c, v, axis, rank);
 }
 
+/* Of no sample count more keys than the largest of these, and `more`. */
+static void count_keys(wk_onnx_node *c, wk_mask *m, wk_value_id lengths, const wk_size *more) {
+  static const int64_t batch = 0;
+  int64_t known;
+  bool is_idle = c->im->opt->purpose != WK_FOR_INFERENCE || !wk_size_is_const(m->sizes[3], &known);
+  if (c->status || is_idle || m->count != WK_NONE || wk_is_const(c->g, lengths)) return;
+  lengths = wk_extent_filled(c, lengths, 0, wk_extent_number(c, 0));
+  m->count = wk_make_reduce(c, WK_OP_REDUCE_MAX, lengths, (wk_ints){1, &batch}, false);
+  m->count = wk_extent_plus(c, m->count, more);
+}
+
 void wk_mask_lengths(wk_onnx_node *c, wk_mask *m, wk_value_id lengths) {
   if (c->status) return;
   m->has_empty_rows = true;
+  count_keys(c, m, lengths, wk_size_const(c, 0));
   lengths = wk_make_along(c, lengths, 0, 4);
   allow(c, m, wk_make_2(c, WK_OP_LESS, count_up(c, 0, m->n, 3, 4), lengths));
 }
@@ -147,15 +159,24 @@ void wk_mask_window(wk_onnx_node *c, wk_mask *m, const wk_size *first, wk_value_
   if (left >= 0)
     allow(c, m, wk_make_2(c, WK_OP_GREATER_EQUAL, key, wk_make_add_f(c, query, -(double)left)));
   m->has_empty_rows = m->has_empty_rows || !is_one || !ends_see(c, m, first, left, right);
+  if (!is_one && right >= 0 && m->n > m->m)
+    count_keys(c, m, firsts, wk_size_plus(c, m->sizes[2], right));
 }
 
-/* x, one of whose axes has the size of the keys, with `fill` beyond it. */
+static bool has_open_keys(const wk_mask *m) {
+  int64_t known;
+  return m && !wk_size_is_const(m->sizes[3], &known);
+}
+
+/* x, one of whose axes is that of the keys, with `fill` beyond those that count. */
 static wk_value_id filled(wk_onnx_node *c, const wk_mask *m, wk_value_id x, int axis,
                           wk_fill fill) {
-  int64_t known;
-  if (c->status || !m || wk_size_is_const(m->sizes[3], &known)) return x;
+  bool is_open = has_open_keys(m);
+  if (c->status || (!is_open && (!m || m->count == WK_NONE))) return x;
   const wk_type t = *wk_onnx_type(c, x);
-  wk_value_id below = wk_make_along(c, wk_extent_below(c, m->n, m->sizes[3]), axis, t.rank);
+  wk_value_id below = is_open ? wk_extent_below(c, m->n, m->sizes[3])
+                              : wk_make_2(c, WK_OP_LESS, wk_make_iota(c, m->n), m->count);
+  below = wk_make_along(c, below, axis, t.rank);
   return wk_make_where(c, below, x, wk_extent_scalar(c, t.dtype, fill));
 }
 
@@ -169,7 +190,8 @@ static wk_value_id mask_bias(wk_onnx_node *c, const wk_mask *m) {
   if (c->status || bias == WK_NONE) return bias;
   int rank = wk_onnx_type(c, bias)->rank; /* no empty row may be hidden by what is beyond */
   bool has_keys = rank > 0 && wk_onnx_type(c, bias)->dims[rank - 1] == m->n;
-  return has_keys && m->has_empty_rows ? filled(c, m, bias, rank - 1, WK_FILL_LEAST) : bias;
+  bool may_hide = has_keys && m->has_empty_rows && has_open_keys(m);
+  return may_hide ? filled(c, m, bias, rank - 1, WK_FILL_LEAST) : bias;
 }
 
 /* Rows in which nothing is seen, bool [.., m, 1]; WK_NONE: there are none. */
@@ -310,7 +332,8 @@ static wk_value_id attend_in_steps(wk_onnx_node *c, const wk_attention *a, const
   x = grouped(c, g, x);
   if (c->status) return WK_NONE;
   x = filled(c, a->mask, x, wk_onnx_type(c, x)->rank - 1, WK_FILL_ZERO);
-  v = filled(c, a->mask, v, wk_onnx_type(c, v)->rank - 2, WK_FILL_ZERO);
+  if (has_open_keys(a->mask))
+    v = filled(c, a->mask, v, wk_onnx_type(c, v)->rank - 2, WK_FILL_ZERO);
   return ungrouped(c, g, wk_make_2(c, WK_OP_MATMUL, x, v));
 }
 
@@ -325,8 +348,7 @@ wk_value_id wk_attend(wk_onnx_node *c, const wk_attention *a, wk_value_id *score
   if (c->status) return WK_NONE;
   bool in_steps = scores || a->has_sink || a->softcap != 0 || a->softmax != WK_DTYPE_NONE ||
                   a->score_mod || a->prob_mod;
-  int64_t known;
-  in_steps = in_steps || (a->mask && !wk_size_is_const(a->mask->sizes[3], &known));
+  in_steps = in_steps || has_open_keys(a->mask) || (a->mask && a->mask->count != WK_NONE);
   if (in_steps) return sized(c, a->mask, attend_in_steps(c, a, &g, bias, empty, scores), 3);
   WK_MAKE_ATTRS(c, attr, ATTENTION, attention);
   attr->scale = a->scale;

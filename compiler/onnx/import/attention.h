@@ -29,6 +29,7 @@ typedef struct {
   int64_t batch, heads, m, n; /* rooms */
   const wk_size *sizes[4];    /* of the same */
   wk_value_id allowed, bias; /* WK_NONE: everything, nothing */
+  wk_value_id count;         /* i64[]: no key from here on is allowed; WK_NONE: not known */
   bool has_empty_rows;       /* perhaps */
 } wk_mask;
 
