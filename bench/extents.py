@@ -24,6 +24,7 @@ import time
 import cli
 import extents_attention
 import extents_builder
+import extents_control
 import extents_models
 import peers
 
@@ -32,7 +33,7 @@ checker = peers.Module("onnx.checker")
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-5
 LIMIT_S = 120
-MODELS = extents_builder.MODELS  # of extents_models and extents_attention
+MODELS = extents_builder.MODELS  # of extents_models, extents_attention and extents_control
 
 
 class Failure(Exception):

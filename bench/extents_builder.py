@@ -78,7 +78,7 @@ class Builder:
     def __init__(self):
         self.nodes, self.weights, self.inputs, self.outputs = [], [], [], []
         self.draws, self.renamed = {}, {}
-        self.opset, self.domains = 17, set()
+        self.opset, self.domains, self.count = 17, set(), 0
         self.rng = np.random.default_rng(5)
 
     def __getattr__(self, kind):
@@ -86,7 +86,8 @@ class Builder:
 
     def op(self, kind, *inputs, count=1, domain="", **attributes):
         inputs = [self.value(x) for x in inputs]
-        name = f"/{kind}_{len(self.nodes)}"
+        self.count += 1
+        name = f"/{kind}_{self.count - 1}"
         names = [f"{name}_output_{i}" for i in range(count)]
         node = helper.make_node(kind, inputs, names, name=name, domain=domain, **attributes)
         self.nodes.append(node)
@@ -101,6 +102,17 @@ class Builder:
             return self.op("Constant", value=numpy_helper.from_array(np.asarray(x, kind)))
         self.weights.append(numpy_helper.from_array(np.asarray(x), f"w{len(self.weights)}"))
         return self.weights[-1].name
+
+    def graph(self, results, inputs=()):
+        """A graph for an attribute, built by results(); inputs: names, element types, shapes."""
+        around, self.nodes = self.nodes, []
+        try:
+            outputs = results()
+            inputs = [helper.make_tensor_value_info(*x) for x in inputs]
+            outputs = [helper.make_tensor_value_info(x, kind, None) for x, kind in outputs]
+            return helper.make_graph(self.nodes, f"graph_{self.count}", inputs, outputs)
+        finally:
+            self.nodes = around
 
     def input(self, name, shape, values=normal, kind=F32):
         self.inputs.append(helper.make_tensor_value_info(name, kind, shape))

@@ -90,6 +90,11 @@ static void compare_at(const char *text, wk_runner *open, int64_t n) {
   wk_runner_free(exact);
 }
 
+/* Once with a condition that is true, and once with one that is not. */
+#define IF(inputs, a, b, rest) inputs "; in c bool[]; Not c -> n; " \
+  "If n -> y {then_branch=(" a ") else_branch=(" b ")}; out y; " rest "; " \
+  "If c -> w {then_branch=(" a ") else_branch=(" b ")}; out w"
+
 static const char *const followed[] = {
     "in x u8[N]; ReduceMax x -> y; ReduceMin x -> z; out y; out z",
     "in x u8[N]; ArgMax x -> y; ArgMin x -> z; out y; out z",
@@ -134,6 +139,37 @@ static const char *const followed[] = {
     "RotaryEmbedding x,c,c,i -> y {num_heads=2}; out y",
     "in x f32[1,2,N,4]; in c f32[9,2]; in i i64[1]; com.microsoft.RotaryEmbedding x,i,c,c -> y; "
     "out y",
+    IF("in x f32[N,2]", "Exp x -> a; out a", "Neg x -> a; out a", "Relu y -> z; out z"),
+    IF("in x f32[N,2]; init v f32[2,2]", "Identity v -> a; out a",
+       "Concat x,x -> a {axis=0}; out a", "ReduceSum y -> z; out z"),
+    IF("in x f32[N,2]", "init a f32[0,2]; out a", "Softmax x -> a {axis=0}; out a",
+       "Shape y -> z; out z"),
+    IF("in x f32[N,2]; in d bool[]", "If d -> a {then_branch=(Exp x -> p; out p) "
+       "else_branch=(Concat x,x -> q {axis=0}; out q)}; out a",
+       "NonZero x -> r; Cast r -> f {to=1}; Transpose f -> a {perm=[1,0]}; out a",
+       "Softmax y -> z {axis=0}; out z"),
+    "in s f32[2]; in x f32[N,2]; Scan s,x -> e,y {num_scan_inputs=1 body=(in a f32[2]; "
+    "in b f32[2]; Add a,b -> d; Mul a,b -> o; out d; out o)}; out e; Softmax y -> z {axis=0}; "
+    "out z",
+    "in s f32[N]; in x f32[N,2,N]; Scan s,x -> e,y {num_scan_inputs=1 scan_input_axes=[2] "
+    "scan_input_directions=[1] scan_output_axes=[1] scan_output_directions=[1] body=(in a f32[N]; "
+    "in b f32[N,2]; init k i64[1]={1}; ReduceSum b,k -> r {keepdims=0}; Sub r,a -> d; "
+    "Mul b,b -> o; out d; out o)}; out e; Softmax y -> z {axis=1}; out z",
+    "in x f32[N,2]; init t i64[]={3}; Loop t,_,x -> y,z {body=(in i i64[]; in c bool[]; in s "
+    "f32[N,2]; "
+    "Sin s -> r; Identity c -> d; Add r,x -> o; out d; out r; out o)}; out y; Softmax z -> w "
+    "{axis=1}; out w",
+    "in x f32[N,2]; Shape x -> d; init z i64[]={0}; Gather d,z -> t; init k bool[]={1}; init a "
+    "f32[2]; "
+    "Loop t,k,a -> y,r {body=(in i i64[]; in c bool[]; in s f32[2]; Gather x,i -> q; Add q,s -> v; "
+    "Identity c -> e; out e; out v; out q)}; out y; Abs r -> w; out w",
+    "in x f32[N,2]; init t i64[]={3}; Loop t,_,x -> y {body=(in i i64[]; in c bool[]; in s "
+    "f32[N,2]; "
+     "Concat s,s -> r {axis=0}; Identity c -> d; out d; out r)}; Softmax y -> z {axis=0}; out z",
+    "in x f32[N,2]; Shape x -> d; init z i64[]={0}; Gather d,z -> t; init k bool[]={1}; init a "
+    "f32[2]; "
+    "Loop t,k,a -> y {body=(in i i64[]; in c bool[]; in s f32[2]; Gather x,i -> q; Add q,s -> v; "
+    "Identity c -> e; out e; out v)}; out y",
 };
 
 static void sizes_are_followed(void **state) {
@@ -156,11 +192,12 @@ static const struct { const char *text, *reason; } refused[] = {
     {"in x f32[N]; Shape x -> s; init o i64[1]={1}; Sub s,o -> k; in z f32[4]; Reshape z,k -> y; "
      "out y", "which says something else"},
     {"in x f32[N,2,2]; Det x -> y; out y", "not followed through Det"},
-    {"in s f32[2]; in x f32[N,2]; Scan s,x -> e,y {num_scan_inputs=1 body=(in a f32[2]; "
-     "in b f32[2]; Add a,b -> d; Mul a,b -> o; out d; out o)}; out e; out y",
-     "not followed through Scan"},
-    {"in x f32[N,2]; in c bool[]; If c -> y {then_branch=(Exp x -> a; out a) "
-     "else_branch=(Neg x -> b; out b)}; out y", "one of its graphs reads x"},
+    {"in x f32[N,2]; in t i64[]; Loop t,_,x -> y {body=(in i i64[]; in c bool[]; in s f32[N,2]; "
+     "Concat s,s -> r {axis=0}; Identity c -> d; out d; out r)}; out y", "the trip count"},
+    {"in x f32[N,2]; Shape x -> d; init z i64[]={0}; Gather d,z -> t; init k bool[]={1}; init a "
+     "f32[2]; "
+     "Loop t,k,a -> y,r {body=(in i i64[]; in c bool[]; in s f32[2]; Add s,s -> q; NonZero q -> v; "
+     "Identity c -> e; out e; out q; out v)}; out y; out r", "may have another size in each"},
     {"opset 24; in x f32[1,2,3,N]; Attention x,x,x -> y; out y",
      "the size of axis 3 of x, N, is only known at run time"},
     {"opset 24; in q f32[1,2,3,4]; in k f32[1,2,N,4]; in v f32[1,2,4,4]; "

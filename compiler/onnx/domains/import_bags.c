@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/onnx/import/control.h"
+#include "compiler/onnx/import/extent.h"
 #include "compiler/onnx/import/handlers.h"
 
 static const char *const kinds[] = {"sum", "mean", "max"};
@@ -123,7 +124,9 @@ static wk_value_id outer(const bag_body *b, const char *name) {
   for (size_t k = 0; k < b->p->n_input; k++)
     if (!strcmp(b->p->input[k]->name, name)) return WK_NONE;
   if (maker(b, name) || !wk_scope_find(b->c->im, b->c->scope, name, &found)) return WK_NONE;
-  return found.kind == WK_BOUND_TENSOR ? found.value : WK_NONE;
+  bool is_plain = found.kind == WK_BOUND_TENSOR &&
+                  !wk_extent_has_open(b->c->im, b->c->g, found.value);
+  return is_plain ? found.value : WK_NONE;
 }
 
 /* The value of a constant of one element, of the body or from outside, or of a cast of one. */

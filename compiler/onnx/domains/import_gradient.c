@@ -265,7 +265,7 @@ wk_status wk_onnx_gradient(wk_onnx_node *c) {
   if (unknown && wk_onnx_ok(c)) wk_body_results_unknown(c);
   else if (wk_onnx_ok(c) && wk_body_open(c, &part, &b))
     import(&d, &b, first);
-  wk_body_close(&b);
+  wk_body_close(c, &b);
   wk_vec_free(&d.nodes);
   wk_map_free(d.position);
   return c->status;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compiler/onnx/import/control.h"
+#include "compiler/onnx/import/extent.h"
 
 /* Binds the inputs of p, imports its contents and looks up its outputs. */
 static wk_status fill(wk_onnx_node *c, wk_scope *s, const Onnx__GraphProto *p, const wk_bound *in,
@@ -51,6 +52,7 @@ bool wk_body_open(wk_onnx_node *c, const Onnx__GraphProto *p, wk_body *b) {
   b->g = wk_graph_new(m, wk_arena_printf(m->arena, "%s.%zu", name, m->graphs.n));
   b->scope = wk_scope_new(c->scope, false, b->g, c->scope->frame);
   wk_scope_enter(c->im, b->scope, c->proto, p);
+  wk_extents_enter(c->im, b->g);
   return true;
 }
 
@@ -59,9 +61,64 @@ void wk_body_import(wk_onnx_node *c, wk_body *b, const wk_bound *in, size_t n_in
   if (!c->status) wk_onnx_latch(c, fill(c, b->scope, b->p, in, n_in, out, n_out));
 }
 
-void wk_body_close(wk_body *b) {
+wk_onnx_node wk_body_node(const wk_onnx_node *c, const wk_body *b) {
+  wk_onnx_node inner = *c;
+  inner.g = b->g;
+  inner.scope = b->scope;
+  return inner;
+}
+
+void wk_body_close(wk_onnx_node *c, wk_body *b) {
+  if (b->scope) wk_extents_leave(c->im, b->g);
   wk_scope_free(b->scope);
   b->scope = NULL;
+}
+
+void wk_body_result(wk_onnx_node *c, wk_value_id out, wk_value_id v) {
+  const wk_size *dims[WK_MAX_RANK];
+  if (c->status || !wk_extent_has_open(c->im, c->g, v)) return;
+  wk_extent_dims(c, v, dims);
+  wk_extent_declare(c, out, dims);
+}
+
+void wk_body_sizes(wk_onnx_node *c, const wk_body *b, wk_value_id inner, wk_value_id v) {
+  const wk_size *dims[WK_MAX_RANK];
+  wk_onnx_node at = wk_body_node(c, b);
+  if (c->status || !wk_extent_has_open(c->im, c->g, v)) return;
+  wk_extent_dims(c, v, dims);
+  wk_extent_declare(&at, inner, dims);
+}
+
+bool wk_body_keeps(wk_onnx_node *c, const wk_body *b, wk_value_id v, wk_value_id *inner) {
+  wk_onnx_node at = wk_body_node(c, b);
+  const wk_type before = *wk_onnx_type(c, v), *after = wk_onnx_type(&at, *inner);
+  if (before.dtype != after->dtype || before.rank != after->rank) return false;
+  for (int i = 0; i < before.rank; i++)
+    if (!wk_size_equal(wk_extent_dim(c, v, i), wk_extent_dim(&at, *inner, i))) return false;
+  for (int i = 0; i < before.rank; i++) *inner = wk_extent_room(&at, *inner, i, before.dims[i]);
+  c->status = at.status;
+  return true;
+}
+
+wk_value_id wk_body_until(wk_onnx_node *c, const wk_body *b, wk_value_id iteration,
+                          const wk_size *size, wk_value_id before, wk_value_id then) {
+  wk_onnx_node at = wk_body_node(c, b);
+  wk_value_id goes_on = wk_make_2(&at, WK_OP_LESS, iteration, wk_size_value(&at, size));
+  wk_value_id y = wk_make_where(&at, goes_on, then, before);
+  c->status = at.status;
+  return y;
+}
+
+void wk_body_rows(wk_onnx_node *c, const wk_body *b, wk_value_id inner, wk_value_id out, int axis,
+                  const wk_size *n) {
+  wk_onnx_node at = wk_body_node(c, b);
+  const wk_size *dims[WK_MAX_RANK] = {0};
+  for (int i = 0; i < wk_onnx_type(c, out)->rank && wk_onnx_ok(c); i++) {
+    dims[i] = i == axis ? n : wk_extent_dim(&at, inner, i < axis ? i : i - 1);
+    wk_onnx_need(c, wk_size_is_known(c, dims[i]), "%s, of which each iteration gives one, may have "
+                 "another size in each: %s", wk_val(b->g, inner)->name, wk_size_text(c, dims[i]));
+  }
+  if (wk_onnx_ok(c)) wk_extent_declare(c, out, dims);
 }
 
 bool wk_body_tensors(wk_onnx_node *c, const wk_bound *out, size_t n, bool *unknown) {

@@ -4,7 +4,7 @@
 #ifndef WICK_ONNX_IMPORT_CONTROL_H
 #define WICK_ONNX_IMPORT_CONTROL_H
 
-#include "compiler/onnx/import/make.h"
+#include "compiler/onnx/import/size.h"
 
 /* Imports p into the node's own graph; inputs are bound to its input names, out gets its
  * outputs. */
@@ -21,7 +21,22 @@ typedef struct {
 bool wk_body_open(wk_onnx_node *c, const Onnx__GraphProto *p, wk_body *b); /* close it either way */
 void wk_body_import(wk_onnx_node *c, wk_body *b, const wk_bound *in, size_t n_in, wk_bound *out,
                     size_t n_out);
-void wk_body_close(wk_body *b);
+void wk_body_close(wk_onnx_node *c, wk_body *b);
+/* The node as one of its body; its status goes back to c. */
+wk_onnx_node wk_body_node(const wk_onnx_node *c, const wk_body *b);
+/* Input `inner` of the body has the sizes of v, a value of the graph around, in every run of it. */
+void wk_body_sizes(wk_onnx_node *c, const wk_body *b, wk_value_id inner, wk_value_id v);
+/* The same of a result of the node. */
+void wk_body_result(wk_onnx_node *c, wk_value_id out, wk_value_id v);
+/* *inner, a value of the body, has the type and the sizes of v, and is given its room. */
+bool wk_body_keeps(wk_onnx_node *c, const wk_body *b, wk_value_id v, wk_value_id *inner);
+/* In the body: `then` in iterations below the size, `before` behind them. */
+wk_value_id wk_body_until(wk_onnx_node *c, const wk_body *b, wk_value_id iteration,
+                          const wk_size *size, wk_value_id before, wk_value_id then);
+/* `out`, a result of the node, is made of n values `inner` of the body, along a new axis; refused
+ * where these may differ in size. */
+void wk_body_rows(wk_onnx_node *c, const wk_body *b, wk_value_id inner, wk_value_id out, int axis,
+                  const wk_size *n);
 /* Every output is a tensor (else latches WK_UNSUPPORTED). False also when one is unknown; then the
  * reason is on record already and *unknown says so. */
 bool wk_body_tensors(wk_onnx_node *c, const wk_bound *out, size_t n, bool *unknown);

@@ -17,7 +17,8 @@ wk_extents *wk_extents_new(void) {
 
 void wk_extents_free(wk_extents *e) {
   wk_vec_free(&e->unknowns);
-  wk_vec_free(&e->of);
+  for (size_t i = 0; i < e->graphs.n; i++) wk_vec_free(&e->graphs.data[i].of);
+  wk_vec_free(&e->graphs);
   wk_vec_free(&e->inputs);
   wk_vec_free(&e->bounds);
   wk_vec_free(&e->symbols);
@@ -25,9 +26,42 @@ void wk_extents_free(wk_extents *e) {
   free(e);
 }
 
+void wk_extents_enter(wk_importer *im, const wk_graph *g) {
+  wk_vec_push(&im->extents->graphs, ((wk_sized_graph){.g = g}));
+}
+
+static wk_sized_graph *entered(const wk_importer *im, const wk_graph *g) {
+  wk_extents *e = im->extents;
+  for (size_t i = e->graphs.n; i-- > 0;)
+    if (e->graphs.data[i].g == g) return &e->graphs.data[i];
+  return NULL;
+}
+
+void wk_extents_leave(wk_importer *im, const wk_graph *g) {
+  wk_extents *e = im->extents;
+  wk_sized_graph *at = entered(im, g), *end = e->graphs.data + e->graphs.n;
+  if (!at) return;
+  wk_vec_free(&at->of);
+  memmove(at, at + 1, (size_t)(end - at - 1) * sizeof *at);
+  e->graphs.n--;
+}
+
 const wk_sized *wk_extent_find(const wk_importer *im, const wk_graph *g, wk_value_id v) {
-  if (g != im->m->main || v == WK_NONE || v >= im->extents->of.n) return NULL;
-  return im->extents->of.data[v];
+  const wk_sized_graph *at = entered(im, g);
+  return !at || v == WK_NONE || v >= at->of.n ? NULL : at->of.data[v];
+}
+
+static void put(wk_importer *im, const wk_graph *g, wk_value_id v, const wk_sized *s) {
+  wk_sized_graph *at = entered(im, g);
+  if (!at) return;
+  while (at->of.n <= v) wk_vec_push(&at->of, NULL);
+  at->of.data[v] = s;
+}
+
+void wk_extents_carry(wk_importer *im, const wk_graph *from, wk_value_id v, const wk_graph *to,
+                      wk_value_id inner) {
+  const wk_sized *s = wk_extent_find(im, from, v);
+  if (s) put(im, to, inner, s);
 }
 
 bool wk_extent_has_open(const wk_importer *im, const wk_graph *g, wk_value_id v) {
@@ -43,12 +77,10 @@ bool wk_extent_is_open(const wk_onnx_node *c, wk_value_id v, int axis) {
 }
 
 static wk_sized *record(wk_onnx_node *c, wk_value_id v) {
-  wk_extents *e = c->im->extents;
   const wk_sized *old = wk_extent_find(c->im, c->g, v);
   wk_sized *s = wk_arena_alloc(c->im->arena, sizeof *s);
   *s = old ? *old : (wk_sized){0};
-  while (e->of.n <= v) wk_vec_push(&e->of, NULL);
-  e->of.data[v] = s;
+  put(c->im, c->g, v, s);
   return s;
 }
 
@@ -63,8 +95,12 @@ void wk_extent_dims(wk_onnx_node *c, wk_value_id v, const wk_size **dims) {
 }
 
 void wk_extent_declare(wk_onnx_node *c, wk_value_id v, const wk_size *const *dims) {
-  wk_sized *s = record(c, v);
   int64_t known;
+  bool is_open = wk_extent_find(c->im, c->g, v) != NULL;
+  for (int i = 0; i < wk_onnx_type(c, v)->rank; i++)
+    is_open = is_open || !wk_size_is_const(dims[i], &known);
+  if (!is_open) return;
+  wk_sized *s = record(c, v);
   for (int i = 0; i < WK_MAX_RANK; i++)
     s->dims[i] = i < wk_onnx_type(c, v)->rank && !wk_size_is_const(dims[i], &known) ? dims[i]
                                                                                     : NULL;
@@ -384,7 +420,7 @@ static bool is_source(const wk_onnx_node *c) {
 }
 
 bool wk_extent_concerns(const wk_onnx_node *c) {
-  if (c->g != c->im->m->main || c->im->opt->purpose != WK_FOR_INFERENCE) return false;
+  if (c->im->opt->purpose != WK_FOR_INFERENCE) return false;
   if (is_source(c)) return true;
   for (int i = 0; i < c->n_in; i++) {
     if (wk_extent_find(c->im, c->g, c->in[i])) return true;
@@ -418,7 +454,7 @@ static void note_deciding(wk_onnx_node *c, wk_value_id v) {
     for (int i = 0; s->dims[a] && i < s->dims[a]->n; i++)
       for (int k = 0; k < s->dims[a]->terms[i].n; k++) {
         const wk_unknown *u = &c->im->extents->unknowns.data[s->dims[a]->terms[i].unknowns[k]];
-        if (!u->is_given) wk_onnx_note_deciding(c, u->value);
+        if (!u->is_given && u->g == c->g) wk_onnx_note_deciding(c, u->value);
       }
 }
 
@@ -447,8 +483,10 @@ static wk_status follow(wk_onnx_node *c) {
 }
 
 wk_status wk_extent_node(wk_onnx_node *c) {
+  wk_value_id around = c->im->extents->first_new;
   c->im->extents->first_new = (wk_value_id)c->g->values.n;
   wk_status s = follow(c);
+  c->im->extents->first_new = around;
   if (s != c->status) wk_onnx_latch(c, s);
   if (c->status && c->status->code == WK_INPUT && open_operand(c)) /* rooms do not fit, sizes may */
     c->status = wk_status_as(c->status, WK_UNSUPPORTED);

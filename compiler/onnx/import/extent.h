@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values of the main graph whose sizes are only known at run time. Their types have capacities: the
- * most that a size may be. What lies beyond a size along its axis is not defined; a rule (extents.
- * def) for each operator sees to it that nobody looks there: who folds along such an axis has it
- * filled with what changes nothing, who moves along it has positions computed at run time. */
+ * Values whose sizes are only known at run time, of the main graph and of bodies in it. Their types
+ * have capacities: the most that a size may be. What lies beyond a size along its axis is not
+ * defined; a rule (extents.def) for each operator sees to it that nobody looks there: who folds
+ * along such an axis has it filled with what changes nothing, who moves along it has positions
+ * computed at run time. */
 #ifndef WICK_ONNX_IMPORT_EXTENT_H
 #define WICK_ONNX_IMPORT_EXTENT_H
 
@@ -26,10 +27,16 @@ typedef struct {
   wk_value_id size; /* the input that says it */
 } wk_open_input;
 
+/* A graph that is being imported: main, or a body around the node at hand. */
+typedef struct {
+  const wk_graph *g;
+  WK_VEC(const wk_sized *) of; /* by value; NULL or past the end: nothing */
+} wk_sized_graph;
+
 struct wk_extents {
   WK_VEC(wk_unknown) unknowns;
-  wk_map *values; /* a size's terms -> its value */
-  WK_VEC(const wk_sized *) of; /* by value of the main graph; NULL or past the end: nothing */
+  wk_map *values; /* a size's terms -> its value, in the innermost graph of its unknowns */
+  WK_VEC(wk_sized_graph) graphs; /* outer ones first */
   WK_VEC(wk_open_input) inputs;
   WK_VEC(wk_size_bound_row) bounds;
   wk_symbols symbols; /* of sizes of inputs */
@@ -38,6 +45,13 @@ struct wk_extents {
 
 wk_extents *wk_extents_new(void);
 void wk_extents_free(wk_extents *e);
+/* From here to there, sizes of values of g are followed. */
+void wk_extents_enter(wk_importer *im, const wk_graph *g);
+void wk_extents_leave(wk_importer *im, const wk_graph *g);
+/* Value `inner` of the graph `to` is value v of the graph `from` around it: what is known of one is
+ * known of the other. */
+void wk_extents_carry(wk_importer *im, const wk_graph *from, wk_value_id v, const wk_graph *to,
+                      wk_value_id inner);
 /* Once all inputs are there: the scalars that say such sizes become inputs behind them. */
 wk_status wk_extents_begin(wk_importer *im, wk_scope *s) WK_MUST_CHECK;
 /* The axis of an input that grows from run to run; -1: v is none. */

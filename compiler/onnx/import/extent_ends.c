@@ -42,8 +42,8 @@ static void add_scalars(wk_importer *im, wk_scope *s) {
 
 /* A size within the bounds of all axes with this symbol. */
 static void add_unknown(wk_importer *im, const wk_open_input *open) {
-  wk_unknown u = {.is_given = true, .text = open->symbol, .least = open->least, .most = open->most,
-                  .value = open->size};
+  wk_unknown u = {.is_given = true, .g = im->m->main, .text = open->symbol,
+                  .least = open->least, .most = open->most, .value = open->size};
   for (size_t i = 0; i < im->extents->inputs.n; i++) {
     const wk_open_input *other = &im->extents->inputs.data[i];
     if (strcmp(other->symbol, open->symbol) != 0) continue;
@@ -143,6 +143,7 @@ static wk_status give_sizes(wk_importer *im, wk_scope *s) {
 }
 
 wk_status wk_extents_begin(wk_importer *im, wk_scope *s) {
+  wk_extents_enter(im, s->g);
   if (im->extents->inputs.n && im->opt->purpose != WK_FOR_INFERENCE)
     return wk_error(WK_UNSUPPORTED, "%s has a size that a run decides: training and derivatives "
                     "need one size", im->extents->inputs.data[0].symbol);

@@ -18,10 +18,10 @@ static const wk_size *counted(wk_onnx_node *c, wk_value_id n, int64_t most) {
   const wk_extents *e = c->im->extents;
   if (!wk_onnx_ok(c)) return wk_size_const(c, 0);
   wk_unknown u = {.text = wk_arena_printf(c->im->arena, "count(%s)", c->name), .most = most,
-                  .value = n};
+                  .g = c->g, .value = n};
   for (size_t i = 0; i < e->unknowns.n; i++) /* nodes may share a name */
     if (!strcmp(e->unknowns.data[i].text, u.text))
-      u.text = wk_arena_printf(c->im->arena, "count(%s, %u)", c->name, n);
+      u.text = wk_arena_printf(c->im->arena, "count(%s, %zu)", c->name, e->unknowns.n);
   return wk_size_unknown(c, &u);
 }
 

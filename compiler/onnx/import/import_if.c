@@ -4,7 +4,13 @@
 #include <string.h>
 
 #include "compiler/onnx/import/control.h"
+#include "compiler/onnx/import/extent.h"
 #include "compiler/onnx/import/handlers.h"
+
+/* A size of a result in each branch, of which the condition chooses. */
+typedef struct {
+  const wk_size *of[2];
+} choice;
 
 typedef struct {
   const Onnx__GraphProto *p[2];
@@ -12,6 +18,8 @@ typedef struct {
   wk_body body[2];
   wk_bound *out[2];
   WK_VEC(wk_value_id) captures; /* values of the graph around, each once */
+  choice (*sizes)[WK_MAX_RANK]; /* of the results */
+  WK_VEC(choice) choices;       /* each once; outputs behind those of the node */
 } branches;
 
 static void union_captures(branches *b) {
@@ -44,8 +52,79 @@ static void align_inputs(wk_onnx_node *c, branches *b, int k) {
   wk_vec_free(&inputs);
 }
 
+/* ---- sizes that differ, or that a run decides ------------------------------------------------ */
+
+static bool is_one_size(const wk_onnx_node *c, const choice *x) {
+  return wk_size_equal(x->of[0], x->of[1]) && wk_size_is_known(c, x->of[0]);
+}
+
+static size_t choice_of(branches *b, const choice *x) {
+  size_t i = 0;
+  while (i < b->choices.n && !(wk_size_equal(b->choices.data[i].of[0], x->of[0]) &&
+                               wk_size_equal(b->choices.data[i].of[1], x->of[1])))
+    i++;
+  if (i == b->choices.n) wk_vec_push(&b->choices, *x);
+  return i;
+}
+
+static choice sizes_of(wk_onnx_node *c, branches *b, int output, int axis) {
+  choice x;
+  for (int k = 0; k < 2; k++) {
+    wk_onnx_node inner = wk_body_node(c, &b->body[k]);
+    x.of[k] = wk_extent_dim(&inner, b->out[k][output].value, axis);
+  }
+  return x;
+}
+
+/* Room for the larger of both, and a choice where the sizes differ. */
+static void meet(wk_onnx_node *c, branches *b, int output) {
+  const wk_type *t[2];
+  for (int k = 0; k < 2; k++) t[k] = &wk_val(b->body[k].g, b->out[k][output].value)->type;
+  for (int axis = 0; t[0]->rank == t[1]->rank && axis < t[0]->rank && wk_onnx_ok(c); axis++) {
+    const choice x = b->sizes[output][axis] = sizes_of(c, b, output, axis);
+    if (!is_one_size(c, &x)) choice_of(b, &x);
+    int64_t room = 0;
+    for (int k = 0; k < 2; k++) {
+      t[k] = &wk_val(b->body[k].g, b->out[k][output].value)->type;
+      if (t[k]->dims[axis] > room) room = t[k]->dims[axis];
+    }
+    for (int k = 0; k < 2; k++) {
+      wk_onnx_node inner = wk_body_node(c, &b->body[k]);
+      b->out[k][output].value = wk_extent_room(&inner, b->out[k][output].value, axis, room);
+      c->status = inner.status;
+    }
+  }
+}
+
+/* The choices become sizes of the graph around. */
+static void add_sizes(wk_onnx_node *c, branches *b, const wk_value_id *out) {
+  const wk_size **sizes = wk_arena_alloc(c->im->arena, (b->choices.n + 1) * sizeof *sizes);
+  for (size_t i = 0; i < b->choices.n; i++) {
+    const choice *x = &b->choices.data[i];
+    wk_unknown u = {.g = c->g, .value = out[c->n_out + (int)i], .most = wk_size_most(c, x->of[0])};
+    int64_t least = wk_size_least(c, x->of[0]), most = wk_size_most(c, x->of[1]);
+    u.least = wk_size_least(c, x->of[1]) < least ? wk_size_least(c, x->of[1]) : least;
+    if (most > u.most) u.most = most;
+    u.text = wk_arena_printf(c->im->arena, "if(%s, %zu)", c->name, c->im->extents->unknowns.n);
+    sizes[i] = wk_size_unknown(c, &u);
+  }
+  for (int i = 0; i < c->n_out && wk_onnx_ok(c); i++) {
+    const wk_size *dims[WK_MAX_RANK];
+    for (int axis = 0; axis < wk_onnx_type(c, out[i])->rank; axis++) {
+      const choice x = b->sizes[i][axis];
+      dims[axis] = is_one_size(c, &x) ? x.of[0] : sizes[choice_of(b, &x)];
+    }
+    wk_extent_declare(c, out[i], dims);
+  }
+}
+
+/* ---- the node -------------------------------------------------------------------------------- */
+
 static void add_outputs(wk_onnx_node *c, branches *b) {
+  b->sizes = wk_arena_alloc(c->im->arena, (size_t)(c->n_out + 1) * sizeof *b->sizes);
   for (int i = 0; i < c->n_out; i++) {
+    if (c->im->opt->purpose == WK_FOR_INFERENCE) meet(c, b, i);
+    if (c->status) return;
     for (int k = 0; k < 2; k++) {
       wk_graph_output(b->body[k].g, b->body[k].p->output[i]->name, b->out[k][i].value);
     }
@@ -62,19 +141,29 @@ static void add_outputs(wk_onnx_node *c, branches *b) {
 }
 
 static void emit_if(wk_onnx_node *c, wk_value_id cond, branches *b) {
+  add_outputs(c, b);
+  for (size_t i = 0; i < b->choices.n; i++)
+    for (int k = 0; k < 2; k++) {
+      wk_onnx_node inner = wk_body_node(c, &b->body[k]);
+      const char *name = wk_arena_printf(c->im->m->arena, "size(%s, %zu)", c->name, i);
+      wk_value_id v = wk_size_value(&inner, b->choices.data[i].of[k]);
+      c->status = inner.status;
+      if (wk_onnx_ok(c)) wk_graph_output(b->body[k].g, name, v);
+    }
+  if (c->status) return;
   union_captures(b);
   for (int k = 0; k < 2; k++) align_inputs(c, b, k);
-  add_outputs(c, b);
-  if (c->status) return;
   WK_VEC(wk_value_id) in = {0};
   wk_vec_push(&in, cond);
   for (size_t i = 0; i < b->captures.n; i++) wk_vec_push(&in, b->captures.data[i]);
-  wk_value_id *out = wk_arena_alloc(c->im->arena, (size_t)c->n_out * sizeof *out);
+  size_t n_out = (size_t)c->n_out + b->choices.n;
+  wk_value_id *out = wk_arena_alloc(c->im->arena, n_out * sizeof *out);
   wk_graph *bodies[2] = {b->body[0].g, b->body[1].g};
   wk_node_desc d = {.op = WK_OP_IF, .name = c->name, .in = in.data, .n_in = (uint32_t)in.n,
-                    .n_out = (uint32_t)c->n_out, .bodies = bodies, .n_bodies = 2};
+                    .n_out = (uint32_t)n_out, .bodies = bodies, .n_bodies = 2};
   wk_onnx_latch(c, wk_graph_add(c->g, &d, out));
-  for (int i = 0; i < c->n_out; i++) wk_onnx_result(c, i, out[i]);
+  if (wk_onnx_ok(c) && c->im->opt->purpose == WK_FOR_INFERENCE) add_sizes(c, b, out);
+  for (int i = 0; i < c->n_out && wk_onnx_ok(c); i++) wk_onnx_result(c, i, out[i]);
   wk_vec_free(&in);
 }
 
@@ -121,7 +210,7 @@ static bool import_branch(wk_onnx_node *c, wk_value_id cond, branches *b, int k,
   if (wk_onnx_ok(c)) return wk_body_tensors(c, b->out[k], n_out, unknown);
   if (c->status->code != WK_INPUT || !c->im->is_misshapen) return false;
   b->why[k] = wk_arena_strdup(c->im->arena, c->status->message);
-  wk_body_close(&b->body[k]);
+  wk_body_close(c, &b->body[k]);
   wk_import_mark_return(c->im, &mark);
   return false;
 }
@@ -146,8 +235,9 @@ static void import_branches(wk_onnx_node *c, wk_value_id cond, branches *b) {
   }
   if (wk_onnx_ok(c) && ok[0] && ok[1]) emit_if(c, cond, b);
   else if (unknown[0] || unknown[1]) wk_body_results_unknown(c);
-  for (int k = 0; k < 2; k++) wk_body_close(&b->body[k]);
+  for (int k = 0; k < 2; k++) wk_body_close(c, &b->body[k]);
   wk_vec_free(&b->captures);
+  wk_vec_free(&b->choices);
 }
 
 wk_status wk_onnx_if(wk_onnx_node *c) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "compiler/onnx/import/control.h"
+#include "compiler/onnx/import/extent.h"
 #include "compiler/onnx/import/handlers.h"
 #include "compiler/onnx/import/model.h"
 
@@ -19,6 +20,7 @@ typedef struct {
   const Onnx__GraphProto *p;
   int64_t trip;        /* INT64_MAX: unlimited */
   wk_value_id count;   /* WK_NONE: trip says it all; else i64[] computed at run time */
+  const wk_size *size; /* the same, of at most `trip`, where there are as many slices; or NULL */
   wk_value_id cond;    /* WK_NONE: true */
   int n_state, n_slices;
   const wk_bound *state;
@@ -28,10 +30,15 @@ typedef struct {
 
 static wk_value_id stack_slices(wk_onnx_node *c, const wk_value_id *slices, int64_t n, int stride) {
   wk_value_id *rows = wk_arena_alloc(c->im->arena, (size_t)n * sizeof *rows);
-  for (int64_t i = 0; i < n; i++) {
-    rows[i] = wk_make_unsqueeze(c, slices[i * stride], (wk_ints){1, (const int64_t[]){0}});
+  const wk_size *dims[WK_MAX_RANK] = {wk_size_const(c, 1)};
+  for (int64_t i = 0; i < n && wk_onnx_ok(c); i++) {
+    wk_value_id x = slices[i * stride];
+    rows[i] = wk_make_unsqueeze(c, x, (wk_ints){1, (const int64_t[]){0}});
+    if (!wk_extent_has_open(c->im, c->g, x) || !wk_onnx_ok(c)) continue;
+    wk_extent_dims(c, x, dims + 1);
+    wk_extent_declare(c, rows[i], dims);
   }
-  return wk_make_concat(c, rows, (int)n, 0);
+  return wk_onnx_ok(c) ? wk_extent_join(c, rows, (int)n, 0) : WK_NONE;
 }
 
 static wk_bound literal(wk_onnx_node *c, wk_dtype t, int64_t v) {
@@ -83,12 +90,21 @@ static void unroll(wk_onnx_node *c, const loop *l) {
 typedef struct {
   wk_body body;
   wk_bound *out;       /* condition, states, slices */
+  const wk_bound *states; /* as they enter the body */
   wk_value_id iteration;
   bool has_cond;
   int64_t trip;
 } attempt;
 
-/* Imports the body with states of the types that they have at the start. */
+/* Below the number of iterations: those behind repeat the last one, and change no state. */
+static wk_value_id shown_iteration(wk_onnx_node *c, const loop *l, attempt *t) {
+  wk_onnx_node inner = wk_body_node(c, &t->body);
+  wk_value_id at = l->size ? wk_extent_within(&inner, t->iteration, l->size) : t->iteration;
+  c->status = inner.status;
+  return at;
+}
+
+/* Imports the body with states of the types and sizes that they have at the start. */
 static bool import_body(wk_onnx_node *c, const loop *l, attempt *t, bool *unknown) {
   if (!wk_body_open(c, l->p, &t->body)) return false;
   wk_graph *g = t->body.g;
@@ -98,36 +114,28 @@ static bool import_body(wk_onnx_node *c, const loop *l, attempt *t, bool *unknow
   t->out = wk_arena_alloc(a, n_out * sizeof *t->out);
   const wk_type i64 = wk_type_make(WK_I64, 0, NULL);
   t->iteration = wk_graph_input(g, n_in == l->p->n_input ? l->p->input[0]->name : NULL, &i64);
-  in[0] = wk_bound_tensor(t->iteration);
   in[1] = wk_bound_tensor(wk_graph_scalar(g, WK_BOOL, 1));
   for (int k = 0; k < l->n_state; k++) {
     const char *name = n_in == l->p->n_input ? l->p->input[2 + k]->name : NULL;
     in[2 + k] = wk_bound_tensor(wk_graph_input(g, name, wk_onnx_type(c, l->state[k].value)));
+    wk_body_sizes(c, &t->body, in[2 + k].value, l->state[k].value);
   }
+  in[0] = wk_bound_tensor(shown_iteration(c, l, t)); /* captures are behind states */
+  t->states = in + 2;
   wk_body_import(c, &t->body, in, n_in, t->out, n_out);
   return wk_onnx_ok(c) && wk_body_tensors(c, t->out, n_out, unknown);
 }
 
-/* States keep their types? */
-static bool check_states(const wk_onnx_node *c, const loop *l, const attempt *t) {
-  for (int k = 0; k < l->n_state; k++) {
-    const wk_type *before = wk_onnx_type(c, l->state[k].value);
-    if (!wk_type_equal(before, &wk_val(t->body.g, t->out[1 + k].value)->type)) return false;
-  }
+/* States keep their types and sizes? They have the same room then. */
+static bool check_states(wk_onnx_node *c, const loop *l, attempt *t) {
+  for (int k = 0; k < l->n_state; k++)
+    if (!wk_body_keeps(c, &t->body, l->state[k].value, &t->out[1 + k].value)) return false;
   return true;
-}
-
-/* A node in the body, built through a context for that graph. */
-static wk_onnx_node body_context(wk_onnx_node *c, const attempt *t) {
-  wk_onnx_node inner = *c;
-  inner.g = t->body.g;
-  inner.scope = t->body.scope;
-  return inner;
 }
 
 /* Adds `iteration + 1 < count` to the condition that the body returns. */
 static void count_in_body(wk_onnx_node *c, const loop *l, attempt *t) {
-  wk_onnx_node inner = body_context(c, t);
+  wk_onnx_node inner = wk_body_node(c, &t->body);
   wk_value_id count = wk_scope_capture(t->body.scope, c->g, l->count);
   wk_value_id next = wk_make_add_f(&inner, t->iteration, 1);
   wk_value_id more = wk_make_2(&inner, WK_OP_LESS, next, count);
@@ -139,7 +147,7 @@ static void count_in_body(wk_onnx_node *c, const loop *l, attempt *t) {
 }
 
 static void settle_condition(wk_onnx_node *c, const loop *l, attempt *t) {
-  wk_onnx_node inner = body_context(c, t);
+  wk_onnx_node inner = wk_body_node(c, &t->body);
   wk_value_id cond = wk_make_reshape(&inner, t->out[0].value, 0, NULL);
   wk_onnx_latch(c, inner.status);
   if (c->status) return;
@@ -147,7 +155,7 @@ static void settle_condition(wk_onnx_node *c, const loop *l, attempt *t) {
   t->trip = l->trip;
   t->has_cond = !wk_is_const(t->body.g, cond);
   if (!t->has_cond && !*(const uint8_t *)wk_val(t->body.g, cond)->data && t->trip > 1) t->trip = 1;
-  if (l->count != WK_NONE) count_in_body(c, l, t);
+  if (l->count != WK_NONE && !l->size) count_in_body(c, l, t);
   t->has_cond = t->has_cond || l->cond != WK_NONE;
   wk_onnx_need(c, t->has_cond || t->trip < INT64_MAX, "the loop never ends");
 }
@@ -161,9 +169,20 @@ static wk_value_id start_condition(wk_onnx_node *c, const loop *l) {
   return cond == WK_NONE ? wk_make_scalar(c, WK_BOOL, 1) : cond;
 }
 
+/* Results of the whole: states as they were, slices along a new axis. */
+static void size_results(wk_onnx_node *c, const loop *l, attempt *t, const wk_value_id *out) {
+  const wk_size *n = l->size ? l->size : wk_size_const(c, t->trip);
+  for (int k = 0; k < l->n_state; k++) wk_body_result(c, out[k], l->state[k].value);
+  for (int k = l->n_state; k < l->n_state + l->n_slices && wk_onnx_ok(c); k++)
+    wk_body_rows(c, &t->body, t->out[1 + k].value, out[k], 0, n);
+}
+
 static void emit_loop(wk_onnx_node *c, const loop *l, attempt *t) {
   wk_arena *a = c->im->m->arena;
   wk_graph *g = t->body.g;
+  for (int k = 0; k < l->n_state && l->size && wk_onnx_ok(c); k++)
+    t->out[1 + k].value = wk_body_until(c, &t->body, t->iteration, l->size, t->states[k].value,
+                                        t->out[1 + k].value);
   WK_MAKE_ATTRS(c, attr, LOOP, loop);
   attr->trip = t->trip;
   attr->n_state = l->n_state;
@@ -184,6 +203,7 @@ static void emit_loop(wk_onnx_node *c, const loop *l, attempt *t) {
   wk_node_desc d = {.op = WK_OP_LOOP, .name = c->name, .attrs = attr, .in = in.data,
                     .n_in = (uint32_t)in.n, .n_out = (uint32_t)n_out, .bodies = &g, .n_bodies = 1};
   if (!c->status) wk_onnx_latch(c, wk_graph_add(c->g, &d, out));
+  if (!c->status) size_results(c, l, t, out);
   for (int i = 0; i < c->n_out && !c->status; i++) wk_onnx_result(c, i, out[i]);
   wk_vec_free(&in);
 }
@@ -223,7 +243,7 @@ static void import_loop(wk_onnx_node *c, const loop *l) {
     fits = fits && !(t.has_cond && l->n_slices > 0);
     if (fits && wk_onnx_ok(c)) emit_loop(c, l, &t);
   }
-  wk_body_close(&t.body);
+  wk_body_close(c, &t.body);
   bool refused = unknown || (c->status && c->status->code == WK_UNSUPPORTED);
   if (!fits || (refused && c->im->undecided > undecided)) {
     wk_status_free(c->status);
@@ -284,9 +304,18 @@ static void skip_loop(wk_onnx_node *c, const loop *l) {
     c->status = NULL;
   }
   if (wk_onnx_ok(c)) add_empty_slices(c, l, fits ? &t : NULL);
-  wk_body_close(&t.body);
+  wk_body_close(c, &t.body);
   wk_import_mark_return(c->im, &mark);
   wk_survey_forget(c->im, surveyed);
+}
+
+/* Slices as many as the size that the count is: the loop goes on to the most that it can be. */
+static void find_size(wk_onnx_node *c, loop *l) {
+  int64_t n;
+  const wk_size *const *size = wk_extent_elements(c, c->in[0], &n);
+  if (!size || c->im->opt->purpose != WK_FOR_INFERENCE) return;
+  l->size = size[0];
+  l->trip = wk_size_most(c, size[0]);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -304,6 +333,8 @@ wk_status wk_onnx_loop(wk_onnx_node *c) {
     if (l.count != WK_NONE && wk_is_const(c->g, l.count)) {
       l.trip = wk_onnx_const_int(c, l.count, "the trip count");
       l.count = WK_NONE;
+    } else if (l.n_slices > 0 && wk_onnx_ok(c)) {
+      find_size(c, &l);
     }
   }
   if (wk_onnx_has(c, 1)) {

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "compiler/onnx/import/control.h"
+#include "compiler/onnx/import/extent.h"
 #include "compiler/onnx/import/handlers.h"
 
 typedef struct {
   const Onnx__GraphProto *p;
   int n_state, n_scan, n_slices;
   int64_t trip;
+  const wk_size *size; /* the number of steps */
   const int64_t *axes, *reverse, *out_axes, *out_reverse;
 } scan;
 
@@ -18,15 +20,28 @@ static const int64_t *list(wk_onnx_node *c, const char *name, int64_t n) {
   wk_ints v = wk_onnx_ints(c, name);
   if (v.n < 0) return wk_ints_fill(c->im->m->arena, n, 0).v;
   wk_onnx_valid(c, v.n == n, "%s has %lld entries, not %lld", name, (long long)v.n, (long long)n);
-  return v.v;
+  return wk_ints_dup(c->im->m->arena, v.v, v.n < 0 ? 0 : v.n).v; /* they are changed here */
 }
 
-static wk_bound slice_input(wk_onnx_node *c, wk_graph *g, const char *name, wk_value_id x,
+static wk_bound slice_input(wk_onnx_node *c, const wk_body *b, const char *name, wk_value_id x,
                             int64_t axis) {
+  const wk_size *dims[WK_MAX_RANK];
   wk_type t = *wk_onnx_type(c, x);
-  for (int i = (int)axis; i + 1 < t.rank; i++) t.dims[i] = t.dims[i + 1];
+  wk_extent_dims(c, x, dims);
+  for (int i = (int)axis; i + 1 < t.rank; i++) {
+    t.dims[i] = t.dims[i + 1];
+    dims[i] = dims[i + 1];
+  }
   t.dims[--t.rank] = 0;
-  return wk_bound_tensor(wk_graph_input(g, name, &t));
+  wk_value_id v = wk_graph_input(b->g, name, &t);
+  wk_onnx_node inner = wk_body_node(c, b);
+  wk_extent_declare(&inner, v, dims);
+  return wk_bound_tensor(v);
+}
+
+static bool has_open_size(const scan *s) {
+  int64_t known;
+  return !wk_size_is_const(s->size, &known);
 }
 
 static bool import_body(wk_onnx_node *c, const scan *s, wk_body *b, const wk_value_id *in,
@@ -35,15 +50,26 @@ static bool import_body(wk_onnx_node *c, const scan *s, wk_body *b, const wk_val
   size_t n_in = (size_t)(s->n_state + s->n_scan), n_out = (size_t)(s->n_state + s->n_slices);
   wk_bound *inner = wk_arena_alloc(c->im->arena, n_in * sizeof *inner);
   const wk_type i64 = wk_type_make(WK_I64, 0, NULL);
-  wk_graph_input(b->g, NULL, &i64); /* the iteration number, which Scan does not show */
+  wk_value_id step = wk_graph_input(b->g, NULL, &i64); /* which Scan does not show */
   for (size_t i = 0; i < n_in; i++) {
     const char *name = s->p->n_input == n_in ? s->p->input[i]->name : NULL;
-    inner[i] = i < (size_t)s->n_state
-                   ? wk_bound_tensor(wk_graph_input(b->g, name, wk_onnx_type(c, in[i])))
-                   : slice_input(c, b->g, name, in[i], s->axes[i - (size_t)s->n_state]);
+    if (i < (size_t)s->n_state) {
+      inner[i] = wk_bound_tensor(wk_graph_input(b->g, name, wk_onnx_type(c, in[i])));
+      wk_body_sizes(c, b, inner[i].value, in[i]);
+    } else inner[i] = slice_input(c, b, name, in[i], s->axes[i - (size_t)s->n_state]);
   }
   wk_body_import(c, b, inner, n_in, out, n_out);
-  return wk_onnx_ok(c) && wk_body_tensors(c, out, n_out, unknown);
+  if (!wk_onnx_ok(c) || !wk_body_tensors(c, out, n_out, unknown)) return false;
+  for (int k = 0; k < s->n_state && wk_onnx_ok(c); k++) {
+    bool is_open = has_open_size(s) || wk_extent_has_open(c->im, c->g, in[k]) ||
+                   wk_extent_has_open(c->im, b->g, out[k].value);
+    if (!is_open) continue;
+    wk_onnx_need(c, wk_body_keeps(c, b, in[k], &out[k].value),
+                 "state %d changes its type or size from one step to the next", k);
+    if (wk_onnx_ok(c) && has_open_size(s))
+      out[k].value = wk_body_until(c, b, step, s->size, inner[k].value, out[k].value);
+  }
+  return wk_onnx_ok(c);
 }
 
 static void add_loop(wk_onnx_node *c, const scan *s, const wk_body *b, const wk_value_id *in,
@@ -77,6 +103,21 @@ static void add_loop(wk_onnx_node *c, const scan *s, const wk_body *b, const wk_
   wk_vec_free(&all);
 }
 
+/* Results have the sizes of states, and of what is stacked up; reversed, it is at the end of its
+ * room. */
+static void size_results(wk_onnx_node *c, const scan *s, const wk_body *b, const wk_value_id *in,
+                         const wk_bound *inner, wk_value_id *out) {
+  for (int i = 0; i < s->n_state; i++) wk_body_result(c, out[i], in[i]);
+  for (int i = s->n_state; i < s->n_state + s->n_slices && wk_onnx_ok(c); i++) {
+    int axis = (int)s->out_axes[i - s->n_state];
+    bool is_behind = s->out_reverse[i - s->n_state] && has_open_size(s);
+    const wk_size *all = wk_size_const(c, s->trip);
+    wk_body_rows(c, b, inner[i].value, out[i], axis, is_behind ? all : s->size);
+    if (is_behind && wk_onnx_ok(c))
+      out[i] = wk_extent_window(c, out[i], axis, wk_size_sub(c, all, s->size), 1, s->size);
+  }
+}
+
 /* One scan over `in` (states, then scanned tensors); out has n_state + n_slices entries. */
 static void run_scan(wk_onnx_node *c, scan *s, const wk_value_id *in, wk_value_id *out,
                      bool *unknown) {
@@ -89,22 +130,41 @@ static void run_scan(wk_onnx_node *c, scan *s, const wk_value_id *in, wk_value_i
       ((int64_t *)(uintptr_t)s->out_axes)[i] = wk_onnx_axis(c, s->out_axes[i], rank);
     }
     if (wk_onnx_ok(c)) add_loop(c, s, &b, in, inner, out);
+    if (wk_onnx_ok(c)) size_results(c, s, &b, in, inner, out);
   }
-  wk_body_close(&b);
+  wk_body_close(c, &b);
 }
 
-/* Axes of the scanned tensors and the number of steps. */
-static void measure(wk_onnx_node *c, scan *s, const wk_value_id *scanned) {
+/* Steps behind the last one see what it has seen. */
+static wk_value_id repeated(wk_onnx_node *c, const scan *s, int i, wk_value_id x) {
+  int64_t *reverse = (int64_t *)(uintptr_t)s->reverse;
+  wk_value_id at = wk_extent_count(c, s->trip, s->size);
+  if (reverse[i]) {
+    wk_value_id last = wk_size_value(c, wk_size_plus(c, s->size, -1));
+    at = wk_extent_within(c, wk_make_2(c, WK_OP_SUB, last, at), s->size);
+    reverse[i] = 0;
+  }
+  return wk_extent_like(c, wk_make_gather(c, x, at, (int)s->axes[i]), x);
+}
+
+/* Axes of the scanned tensors and the number of steps, which tensors are given room for. */
+static void measure(wk_onnx_node *c, scan *s, wk_value_id *scanned) {
   int64_t *axes = (int64_t *)(uintptr_t)s->axes;
   s->trip = -1;
   for (int i = 0; i < s->n_scan && wk_onnx_ok(c); i++) {
     const wk_type *t = wk_onnx_type(c, scanned[i]);
     axes[i] = wk_onnx_axis(c, axes[i], t->rank);
     if (!wk_onnx_ok(c)) return;
-    int64_t n = t->dims[axes[i]];
-    wk_onnx_valid(c, s->trip < 0 || s->trip == n, "scanned inputs differ in length");
-    s->trip = n;
+    const wk_size *size = wk_extent_dim(c, scanned[i], (int)axes[i]);
+    int64_t n = t->dims[axes[i]], known;
+    if (i > 0 && (has_open_size(s) || !wk_size_is_const(size, &known)))
+      wk_extent_same(c, s->size, size);
+    else wk_onnx_valid(c, s->trip < 0 || s->trip == n, "scanned inputs differ in length");
+    if (i == 0 || n < s->trip) s->trip = n;
+    s->size = size;
   }
+  for (int i = 0; i < s->n_scan && wk_onnx_ok(c) && has_open_size(s); i++)
+    scanned[i] = repeated(c, s, i, wk_extent_room(c, scanned[i], (int)axes[i], s->trip));
 }
 
 /* Opset 8: every operand has the batch in front. */
@@ -116,6 +176,7 @@ static void scan_batch(wk_onnx_node *c, scan *s, bool *unknown) {
                     (long long)batch))
     return;
   wk_onnx_need(c, !wk_onnx_has(c, 0), "sequence lengths are not supported");
+  for (int i = 0; i <= n_in; i++) wk_extent_allow(c, i, 0);
   wk_value_id *in = wk_arena_alloc(a, (size_t)n_in * sizeof *in);
   wk_value_id *out = wk_arena_alloc(a, (size_t)(batch * n_out) * sizeof *out);
   const wk_ints front = {1, (const int64_t[]){0}};

@@ -132,7 +132,6 @@ typedef struct wk_importer {
   wk_pattern patterns[WK_PATTERNS];
   int n_patterns;
   wk_extents *extents; /* sizes that are only known at run time */
-  const char *escaped; /* a value with such a size that a body reads; NULL: none */
 } wk_importer;
 
 #define WK_ONNX_SMALL 16

@@ -240,12 +240,8 @@ static wk_status import_node(wk_importer *im, wk_scope *s, const Onnx__NodeProto
     if (!unknown) wk_onnx_latch(&c, wk_import_call(&c, fn));
   } else if (check_row(&c) && wk_label_inputs(&c) && !unknown && check_operands(&c)) {
     wk_training_operands(&c);
-    bool is_main = s->g == im->m->main; /* others are in a body of one of its nodes */
-    if (is_main) im->escaped = NULL;
     wk_status st = wk_extent_concerns(&c) ? wk_extent_node(&c) : c.row->handler(&c);
     if (st != c.status) wk_onnx_latch(&c, st);
-    wk_onnx_need(&c, !is_main || !im->escaped, "one of its graphs reads %s, whose size is only "
-                 "known at run time", im->escaped);
     wk_label_results(&c);
   }
   return settle(&c, first_new, unknown);

@@ -72,9 +72,10 @@ wk_value_id wk_scope_capture(wk_scope *s, const wk_graph *from, wk_value_id v) {
 /* What training keeps apart is no constant in bodies. */
 static wk_value_id carry_value(wk_importer *im, wk_scope *s, const wk_graph *from, wk_value_id v) {
   const wk_value outer = *wk_val(from, v);
-  if (wk_extent_has_open(im, from, v)) im->escaped = outer.name;
-  return wk_training_keeps(im, from, v) ? capture_input(s, &outer, v)
-                                        : wk_scope_capture(s, from, v);
+  wk_value_id inner = wk_training_keeps(im, from, v) ? capture_input(s, &outer, v)
+                                                     : wk_scope_capture(s, from, v);
+  wk_extents_carry(im, from, v, s->g, inner);
+  return inner;
 }
 
 static wk_bound carry(wk_importer *im, wk_scope *s, const wk_graph *from, wk_bound b) {

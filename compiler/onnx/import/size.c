@@ -147,6 +147,26 @@ static const wk_size *divide_exactly(wk_onnx_node *c, const wk_size *a, const wk
   return rest->n == 0 ? q : NULL;
 }
 
+/* Of g, and of the graphs of what s is made of, the one within the others. */
+static const wk_graph *innermost(const wk_onnx_node *c, const wk_graph *g, const wk_size *s) {
+  for (int i = 0; i < s->n; i++)
+    for (int k = 0; k < s->terms[i].n; k++) {
+      const wk_graph *of = unknown(c, s->terms[i].unknowns[k])->g;
+      const wk_scope *at = c->scope->edge;
+      while (at->g != of && at->g != g) at = at->parent->edge;
+      g = at->g;
+    }
+  return g;
+}
+
+/* The node as one of this graph around it, or of its own. */
+static wk_onnx_node around(const wk_onnx_node *c, const wk_graph *g) {
+  wk_onnx_node at = *c;
+  while (at.scope->g != g) at.scope = at.scope->edge->parent;
+  at.g = at.scope->g;
+  return at;
+}
+
 /* What is no polynomial: an unknown of its own. */
 static const wk_size *combine(wk_onnx_node *c, wk_op op, const char *name, const wk_size *a,
                               const wk_size *b, int64_t least, int64_t most) {
@@ -154,9 +174,11 @@ static const wk_size *combine(wk_onnx_node *c, wk_op op, const char *name, const
   bool is_quotient = op == WK_OP_DIV && wk_size_is_const(b, &divisor) && least >= 0;
   const char *text = wk_arena_printf(c->im->arena, "%s(%s, %s)", name, wk_size_text(c, a),
                                      wk_size_text(c, b));
+  wk_onnx_node at = around(c, innermost(c, innermost(c, c->im->m->main, a), b));
   const wk_unknown u = {.text = text, .least = least, .most = most,
-                        .dividend = is_quotient ? a : NULL, .divisor = divisor,
-                        .value = wk_make_2(c, op, wk_size_value(c, a), wk_size_value(c, b))};
+                        .dividend = is_quotient ? a : NULL, .divisor = divisor, .g = at.g,
+                        .value = wk_make_2(&at, op, wk_size_value(&at, a), wk_size_value(&at, b))};
+  c->status = at.status;
   return wk_size_unknown(c, &u);
 }
 
@@ -308,10 +330,32 @@ const char *wk_size_text(const wk_onnx_node *c, const wk_size *s) {
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
+bool wk_size_is_known(const wk_onnx_node *c, const wk_size *s) {
+  bool all = true;
+  for (int i = 0; i < s->n; i++)
+    for (int k = 0; k < s->terms[i].n; k++) {
+      const wk_scope *at = c->scope->edge;
+      while (at && at->g != unknown(c, s->terms[i].unknowns[k])->g)
+        at = at->parent ? at->parent->edge : NULL;
+      all = all && at;
+    }
+  return all;
+}
+
+/* Of graph `from` around the node, or of its own. */
+static wk_value_id carried(wk_onnx_node *c, const wk_graph *from, wk_value_id v) {
+  wk_scope *chain[WK_GRAPH_MAX_DEPTH + 1];
+  int n = 0;
+  for (wk_scope *s = c->scope->edge; s->g != from; s = s->parent->edge) chain[n++] = s;
+  for (; n-- > 0 && !c->status; from = chain[n]->g) v = wk_scope_capture(chain[n], from, v);
+  return v;
+}
+
 static wk_value_id term_value(wk_onnx_node *c, const wk_size_term *t) {
   wk_value_id v = WK_NONE;
   for (int k = 0; k < t->n; k++) {
-    wk_value_id x = unknown(c, t->unknowns[k])->value;
+    const wk_unknown *u = unknown(c, t->unknowns[k]);
+    wk_value_id x = carried(c, u->g, u->value);
     v = v == WK_NONE ? x : wk_make_2(c, WK_OP_MUL, v, x);
   }
   if (v == WK_NONE) return wk_make_scalar(c, WK_I64, (double)t->factor);
@@ -335,13 +379,15 @@ static const char *key_of(const wk_onnx_node *c, const wk_size *s) {
 wk_value_id wk_size_value(wk_onnx_node *c, const wk_size *s) {
   wk_extents *e = c->im->extents;
   const char *key = key_of(c, s);
+  wk_onnx_node at = around(c, innermost(c, c->im->m->main, s));
   wk_value_id v = WK_NONE;
-  if (wk_map_get(e->values, key, &v)) return v;
+  if (wk_map_get(e->values, key, &v)) return carried(c, at.g, v);
   for (int i = 0; i < s->n; i++) {
-    wk_value_id t = term_value(c, &s->terms[i]);
-    v = v == WK_NONE ? t : wk_make_2(c, WK_OP_ADD, v, t);
+    wk_value_id t = term_value(&at, &s->terms[i]);
+    v = v == WK_NONE ? t : wk_make_2(&at, WK_OP_ADD, v, t);
   }
-  if (v == WK_NONE) v = wk_make_scalar(c, WK_I64, 0);
+  if (v == WK_NONE) v = wk_make_scalar(&at, WK_I64, 0);
+  c->status = at.status;
   if (!c->status) wk_map_put(e->values, key, v);
-  return v;
+  return carried(c, at.g, v);
 }

@@ -4,8 +4,9 @@
  * keeps), or a quotient, minimum or maximum of sizes that is no polynomial. Equal sizes are written
  * in one way, so that they can be told by their terms.
  *
- * Each unknown is a scalar (i64[]) of the main graph and lies between two bounds. Sizes live in the
- * importer's arena. After an error (latched in c->status) functions return 0. */
+ * Each unknown is a scalar (i64[]) of main, or of a body around the node at hand, and lies between
+ * two bounds. Sizes live in the importer's arena. After an error (latched in c->status) functions
+ * return 0. */
 #ifndef WICK_ONNX_IMPORT_SIZE_H
 #define WICK_ONNX_IMPORT_SIZE_H
 
@@ -27,6 +28,7 @@ typedef struct {
 typedef struct {
   const char *text; /* "seq" */
   int64_t least, most;
+  const wk_graph *g; /* has the value */
   wk_value_id value;
   bool is_given;           /* by the caller of a run */
   const wk_size *dividend; /* it is dividend / divisor, rounded; NULL: no such quotient */
@@ -61,7 +63,9 @@ void wk_size_bound(wk_onnx_node *c, const wk_size *s, int64_t most);
 /* Bounds that follow from those of the unknowns, and from what quotients are of, saturated. */
 int64_t wk_size_least(wk_onnx_node *c, const wk_size *s);
 int64_t wk_size_most(wk_onnx_node *c, const wk_size *s);
-/* The scalar of the main graph that has it: i64[]. */
+/* The node's graph has all that it is made of, or gets it from graphs around. */
+bool wk_size_is_known(const wk_onnx_node *c, const wk_size *s);
+/* The scalar of the node's graph that has it: i64[]. */
 wk_value_id wk_size_value(wk_onnx_node *c, const wk_size *s);
 /* "2*seq + 1", in the importer's arena. */
 const char *wk_size_text(const wk_onnx_node *c, const wk_size *s);
