@@ -257,6 +257,32 @@ def fcn(b):
     b.output("map", b.conv(x, 20, 5, [1, 1]), [1, 5, "height", "width"])
 
 
+@model(height=(9, 40), width=(9, 40))
+def pyramid(b):
+    """Maps resized to one another's sizes and by factors that are not whole, up and down"""
+    x = b.input("image", [1, 3, "height", "width"])
+    x = b.Relu(b.conv(x, 3, 4, [3, 3], pads=[1, 1, 1, 1]))
+    y = b.Relu(b.conv(x, 4, 4, [3, 3], strides=[2, 2], pads=[1, 1, 1, 1]))
+
+    def to(x, like, **attributes):
+        sizes = b.Concat(b.slice(b.Shape(x), 0, 0, 2), b.slice(b.Shape(like), 0, 2, 4), axis=0)
+        return b.Resize(x, "", "", sizes, **attributes)
+
+    def by(x, factor, **attributes):
+        return b.Resize(x, "", np.float32([1, 1, factor, factor]), **attributes)
+
+    b.output("sum", b.Add(x, to(y, x, mode="linear")), [1, 4, "height", "width"])
+    b.output("corners", to(y, x, mode="linear", coordinate_transformation_mode="align_corners"),
+             [1, 4, "height", "width"])
+    z = by(x, 1.5, mode="linear", coordinate_transformation_mode="pytorch_half_pixel")
+    b.output("larger", z, [1, 4, "larger", "wider"])
+    z = by(x, .5, mode="nearest", nearest_mode="floor",
+           coordinate_transformation_mode="asymmetric")
+    b.output("half", z, [1, 4, "lower", "thinner"])
+    b.output("less", by(x, .7, mode="linear"), [1, 4, "less", "slighter"])
+    b.output("fixed", b.Resize(x, "", "", np.int64([1, 4, 7, 7]), mode="linear"), [1, 4, 7, 7])
+
+
 def heaps_of_boxes(rng, shape, _):
     """Four boxes on each of ten heaps: of a heap they overlap by 2/3 or more, of two by 1/3 or
     less."""

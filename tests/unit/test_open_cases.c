@@ -90,6 +90,17 @@ static void compare_at(const char *text, wk_runner *open, int64_t n) {
   wk_runner_free(exact);
 }
 
+/* By factors, to a known size, to one that is known when it runs; down and up. */
+#define RESIZE(coordinates) \
+  "in x f32[1,2,N,3]; init r f32[0]; init a f32[4]={1,1,1.3,2}; init b f32[4]={1,1,0.625,0.5}; " \
+  "init k i64[4]={1,2,4,5}; Shape x -> d; init t i64[4]={1,2,1,0}; init u i64[4]={0,0,2,7}; " \
+  "init v i64[4]={1,1,2,1}; Mul d,t -> m; Add m,u -> n; " \
+  "Resize x,r,a -> p {mode=\"linear\" coordinate_transformation_mode=\"" coordinates "\"}; " \
+  "Resize x,r,b -> q {coordinate_transformation_mode=\"" coordinates "\"}; " \
+  "Resize x,r,_,k -> f {mode=\"linear\" coordinate_transformation_mode=\"" coordinates "\"}; " \
+  "Resize x,r,_,n -> g {mode=\"linear\" coordinate_transformation_mode=\"" coordinates "\"}; " \
+  "out p; out q; out f; out g"
+
 /* Once with a condition that is true, and once with one that is not. */
 #define IF(inputs, a, b, rest) inputs "; in c bool[]; Not c -> n; " \
   "If n -> y {then_branch=(" a ") else_branch=(" b ")}; out y; " rest "; " \
@@ -170,6 +181,14 @@ static const char *const followed[] = {
     "f32[2]; "
     "Loop t,k,a -> y {body=(in i i64[]; in c bool[]; in s f32[2]; Gather x,i -> q; Add q,s -> v; "
     "Identity c -> e; out e; out v)}; out y",
+    RESIZE("half_pixel"),
+    RESIZE("asymmetric"),
+    RESIZE("align_corners"),
+    RESIZE("pytorch_half_pixel"),
+    RESIZE("tf_half_pixel_for_nn"),
+    RESIZE("half_pixel_symmetric"),
+    "opset 9; in x f32[1,1,3,N]; init s f32[4]={1,1,2,1.7}; Upsample x,s -> y {mode=\"linear\"}; "
+    "out y",
 };
 
 static void sizes_are_followed(void **state) {
@@ -210,6 +229,10 @@ static const struct { const char *text, *reason; } refused[] = {
      "the size of a past, N, is only known at run time, and total_sequence_length does not follow"},
     {"opset 24; in x f32[2,N,8]; in c f32[2,3,2]; RotaryEmbedding x,c,c -> y {num_heads=2}; out y",
      "sizes N and 3 may differ at run time"},
+    {"in x f32[1,1,4,N]; init r f32[0]; init s f32[4]={1,1,1,1.5}; Resize x,r,s -> y "
+     "{mode=\"cubic\"}; out y", "mode 'cubic' from N to div(3*N, 2) elements"},
+    {"in x u8[1,1,4,N]; init r f32[0]; init s f32[4]={1,1,1,1.5}; Resize x,r,s -> y "
+     "{mode=\"linear\"}; out y", "integers in between"},
 };
 
 static void others_are_refused(void **state) {
