@@ -283,6 +283,21 @@ def pyramid(b):
     b.output("fixed", b.Resize(x, "", "", np.int64([1, 4, 7, 7]), mode="linear"), [1, 4, 7, 7])
 
 
+@model(height=(7, 40), width=(7, 40))
+def strided(b):
+    """Strides with padding as TensorFlow has it, which depends on the size, and with ceil_mode"""
+    x = b.input("image", [1, 3, "height", "width"])
+    x = b.Relu(b.conv(x, 3, 8, [3, 3], strides=[2, 2], auto_pad="SAME_UPPER"))
+    y = b.Relu(b.conv(x, 8, 8, [3, 3], strides=[2, 2], auto_pad="SAME_LOWER", group=1))
+    z = b.MaxPool(x, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+    b.output("same", y, [1, 8, "lower", "thinner"])
+    b.output("largest", b.MaxPool(x, kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER"),
+             [1, 8, "lower", "thinner"])
+    b.output("mean", b.AveragePool(x, kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER"),
+             [1, 8, "lower", "thinner"])
+    b.output("ceil", b.conv(z, 8, 4, [1, 1]), [1, 4, "less", "slighter"])
+
+
 def heaps_of_boxes(rng, shape, _):
     """Four boxes on each of ten heaps: of a heap they overlap by 2/3 or more, of two by 1/3 or
     less."""

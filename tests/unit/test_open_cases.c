@@ -90,6 +90,20 @@ static void compare_at(const char *text, wk_runner *open, int64_t n) {
   wk_runner_free(exact);
 }
 
+#define SAME(side, stride) \
+  "in x f32[1,1,N]; init v f32[1,1,4]={1,2,3,4}; init w f32[1,1,2]={1,2}; " \
+  "Conv x,v -> a {auto_pad=\"SAME_" side "\" strides=[" #stride "]}; " \
+  "Conv x,w -> b {auto_pad=\"SAME_" side "\" strides=[" #stride "] dilations=[2]}; " \
+  "AveragePool x -> c {auto_pad=\"SAME_" side "\" strides=[" #stride "] kernel_shape=[3]}; " \
+  "MaxPool x -> d {auto_pad=\"SAME_" side "\" strides=[" #stride "] kernel_shape=[2]}; " \
+  "out a; out b; out c; out d"
+
+#define CEIL(stride) \
+  "in x f32[1,1,N]; MaxPool x -> a {ceil_mode=1 strides=[" #stride "] kernel_shape=[3] " \
+  "pads=[1,1]}; MaxPool x -> b {ceil_mode=1 strides=[" #stride "] kernel_shape=[2] pads=[1,0]}; " \
+  "AveragePool x -> c {ceil_mode=1 strides=[" #stride "] kernel_shape=[3] pads=[1,1]}; " \
+  "LpPool x -> d {strides=[" #stride "] kernel_shape=[2] pads=[1,1]}; out a; out b; out c; out d"
+
 /* By factors, to a known size, to one that is known when it runs; down and up. */
 #define RESIZE(coordinates) \
   "in x f32[1,2,N,3]; init r f32[0]; init a f32[4]={1,1,1.3,2}; init b f32[4]={1,1,0.625,0.5}; " \
@@ -189,6 +203,8 @@ static const char *const followed[] = {
     RESIZE("half_pixel_symmetric"),
     "opset 9; in x f32[1,1,3,N]; init s f32[4]={1,1,2,1.7}; Upsample x,s -> y {mode=\"linear\"}; "
     "out y",
+    SAME("UPPER", 2), SAME("LOWER", 2), SAME("UPPER", 3), SAME("LOWER", 3),
+    CEIL(2), CEIL(3),
 };
 
 static void sizes_are_followed(void **state) {
@@ -233,6 +249,8 @@ static const struct { const char *text, *reason; } refused[] = {
      "{mode=\"cubic\"}; out y", "mode 'cubic' from N to div(3*N, 2) elements"},
     {"in x u8[1,1,4,N]; init r f32[0]; init s f32[4]={1,1,1,1.5}; Resize x,r,s -> y "
      "{mode=\"linear\"}; out y", "integers in between"},
+    {"in x f32[1,1,N]; AveragePool x -> y {ceil_mode=1 strides=[2] kernel_shape=[3] "
+     "count_include_pad=1 pads=[1,1]}; out y", "count_include_pad with ceil_mode"},
 };
 
 static void others_are_refused(void **state) {

@@ -54,6 +54,7 @@ static const model models[] = {
     {"boxes_or_none", {"boxes"}, {1}, {9}, 1},
     {"loops", {"batch", "steps", "width"}, {1, 1, 1}, {3, 7, 5}, 1},
     {"pyramid", {"height", "width"}, {9, 9}, {20, 17}, 1},
+    {"strided", {"height", "width"}, {7, 7}, {20, 17}, 1},
     {"nms", {NULL}, {0}, {0}, 1},
     {"nonzero", {NULL}, {0}, {0}, 1},
     {"unique", {NULL}, {0}, {0}, 5},
