@@ -205,6 +205,18 @@ static const char *const followed[] = {
     "out y",
     SAME("UPPER", 2), SAME("LOWER", 2), SAME("UPPER", 3), SAME("LOWER", 3),
     CEIL(2), CEIL(3),
+    "in x f32[N]; Floor x -> f; ArgMax f -> y {select_last_index=1}; Sub f,f -> z; "
+    "ArgMin z -> w {select_last_index=1 keepdims=0}; out y; out w",
+    "in x u8[N,2]; Sub x,x -> z; ArgMax z -> y {select_last_index=1}; out y",
+    "in x f32[N,4]; SplitToSequence x -> s {axis=1}; init o i64[]={1}; SequenceAt s,o -> a; "
+    "Concat x,x -> d {axis=0}; init n i64[1]={-1}; ReduceSum d,n -> r; SequenceInsert s,r -> t; "
+    "ConcatFromSequence t -> y {axis=0}; SequenceLength t -> l; out a; Softmax y -> z {axis=0}; "
+    "out z; out l",
+    "in x f32[N,3]; SplitToSequence x -> s {axis=1 keepdims=0}; "
+    "ConcatFromSequence s -> y {axis=0 new_axis=1}; Softmax y -> z {axis=1}; out z",
+    "in x f32[N,2]; init t i64[]={3}; Loop t,_,x -> y,z {body=(in i i64[]; in c bool[]; "
+    "in s f32[N,2]; Concat s,s -> r {axis=1}; Identity c -> d; Abs x -> o; out d; out r; out o)}; "
+    "out y; Softmax z -> w {axis=1}; out w",
 };
 
 static void sizes_are_followed(void **state) {
@@ -251,6 +263,8 @@ static const struct { const char *text, *reason; } refused[] = {
      "{mode=\"linear\"}; out y", "integers in between"},
     {"in x f32[1,1,N]; AveragePool x -> y {ceil_mode=1 strides=[2] kernel_shape=[3] "
      "count_include_pad=1 pads=[1,1]}; out y", "count_include_pad with ceil_mode"},
+    {"in x f32[N,2]; SplitToSequence x -> s; ConcatFromSequence s -> y {axis=0}; out y",
+     "the size of axis 0 of x, N, is only known at run time"},
 };
 
 static void others_are_refused(void **state) {

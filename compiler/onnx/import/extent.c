@@ -137,6 +137,24 @@ wk_value_id wk_extent_like(wk_onnx_node *c, wk_value_id v, wk_value_id of) {
   return wk_extent_set(c, v, dims);
 }
 
+wk_value_id wk_extent_unsqueezed(wk_onnx_node *c, wk_value_id v, int axis) {
+  const wk_size *dims[WK_MAX_RANK];
+  const int64_t at = axis;
+  wk_value_id y = wk_make_unsqueeze(c, v, (wk_ints){1, &at});
+  for (int i = 0; !c->status && i < wk_onnx_type(c, y)->rank; i++)
+    dims[i] = i == axis ? wk_size_const(c, 1) : wk_extent_dim(c, v, i < axis ? i : i - 1);
+  return c->status ? WK_NONE : wk_extent_set(c, y, dims);
+}
+
+wk_value_id wk_extent_squeezed(wk_onnx_node *c, wk_value_id v, int axis) {
+  const wk_size *dims[WK_MAX_RANK];
+  const int64_t at = axis;
+  wk_value_id y = wk_make_squeeze(c, v, (wk_ints){1, &at});
+  for (int i = 0; !c->status && i < wk_onnx_type(c, y)->rank; i++)
+    dims[i] = wk_extent_dim(c, v, i < axis ? i : i + 1);
+  return c->status ? WK_NONE : wk_extent_set(c, y, dims);
+}
+
 wk_value_id wk_extent_copy(wk_onnx_node *c, wk_value_id v) {
   const wk_sized *s = wk_extent_find(c->im, c->g, v);
   wk_value_id copy = c->status ? WK_NONE : wk_make_1(c, WK_OP_IDENTITY, v);

@@ -83,6 +83,9 @@ void wk_extent_declare(wk_onnx_node *c, wk_value_id v, const wk_size *const *dim
 wk_value_id wk_extent_set(wk_onnx_node *c, wk_value_id v, const wk_size *const *dims);
 /* The same of result i. */
 void wk_extent_result(wk_onnx_node *c, int i, const wk_size *const *dims);
+/* With an axis more, of one element, and without such an axis. */
+wk_value_id wk_extent_unsqueezed(wk_onnx_node *c, wk_value_id v, int axis);
+wk_value_id wk_extent_squeezed(wk_onnx_node *c, wk_value_id v, int axis);
 /* v with the open sizes of `of`, along the same axes. */
 wk_value_id wk_extent_like(wk_onnx_node *c, wk_value_id v, wk_value_id of);
 /* A value of its own with the elements and sizes of v. */

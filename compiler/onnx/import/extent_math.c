@@ -363,10 +363,12 @@ wk_status wk_extent_arg_reduce(wk_onnx_node *c) {
   const wk_size *x[WK_MAX_RANK];
   int axis = axis_of(c, 0), rank = wk_onnx_type(c, c->in[0])->rank;
   if (!wk_onnx_ok(c)) return c->status;
-  wk_onnx_need(c, !wk_extent_is_open(c, c->in[0], axis) || !wk_onnx_int(c, "select_last_index", 0),
-               "the last one of equal elements, where their number is only known at run time");
+  bool may_pass = wk_extent_is_open(c, c->in[0], axis) && wk_onnx_int(c, "select_last_index", 0);
   wk_extent_dims(c, c->in[0], x);
   wk_extent_fill(c, 0, 1u << axis, is(c, "ArgMax") ? WK_FILL_LEAST : WK_FILL_MOST);
-  if (wk_extent_plain(c)) set_folded(c, 1u << axis, x, rank, wk_onnx_int(c, "keepdims", 1));
+  if (!wk_extent_plain(c)) return c->status;
+  if (may_pass) /* all are as what is beyond them */
+    wk_onnx_result(c, 0, wk_extent_within(c, c->out[0].value, x[axis]));
+  set_folded(c, 1u << axis, x, rank, wk_onnx_int(c, "keepdims", 1));
   return c->status;
 }

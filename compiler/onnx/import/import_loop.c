@@ -30,14 +30,8 @@ typedef struct {
 
 static wk_value_id stack_slices(wk_onnx_node *c, const wk_value_id *slices, int64_t n, int stride) {
   wk_value_id *rows = wk_arena_alloc(c->im->arena, (size_t)n * sizeof *rows);
-  const wk_size *dims[WK_MAX_RANK] = {wk_size_const(c, 1)};
-  for (int64_t i = 0; i < n && wk_onnx_ok(c); i++) {
-    wk_value_id x = slices[i * stride];
-    rows[i] = wk_make_unsqueeze(c, x, (wk_ints){1, (const int64_t[]){0}});
-    if (!wk_extent_has_open(c->im, c->g, x) || !wk_onnx_ok(c)) continue;
-    wk_extent_dims(c, x, dims + 1);
-    wk_extent_declare(c, rows[i], dims);
-  }
+  for (int64_t i = 0; i < n && wk_onnx_ok(c); i++)
+    rows[i] = wk_extent_unsqueezed(c, slices[i * stride], 0);
   return wk_onnx_ok(c) ? wk_extent_join(c, rows, (int)n, 0) : WK_NONE;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/onnx/import/control.h"
+#include "compiler/onnx/import/extent.h"
 #include "compiler/onnx/import/handlers.h"
 
 static wk_status sequence(wk_onnx_node *c, const wk_value_id *items, uint32_t n, wk_dtype t) {
@@ -80,10 +81,11 @@ wk_status wk_onnx_concat_from_sequence(wk_onnx_node *c) {
   int rank = wk_onnx_type(c, s.items[0])->rank + stacks;
   int64_t axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", 0), rank);
   wk_value_id *items = wk_arena_alloc(c->im->arena, s.n * sizeof *items);
-  for (uint32_t i = 0; i < s.n; i++) {
-    items[i] = stacks ? wk_make_unsqueeze(c, s.items[i], (wk_ints){1, &axis}) : s.items[i];
-  }
-  return wk_onnx_ok(c) ? wk_onnx_return(c, wk_make_concat(c, items, (int)s.n, axis)) : c->status;
+  for (uint32_t i = 0; i < s.n && wk_onnx_ok(c); i++)
+    items[i] = stacks ? wk_extent_unsqueezed(c, s.items[i], (int)axis) : s.items[i];
+  if (!wk_onnx_ok(c)) return c->status;
+  wk_value_id y = wk_extent_join(c, items, (int)s.n, (int)axis);
+  return wk_onnx_return(c, y);
 }
 
 /* `split` is a list of sizes, or one size for all pieces; without it slices of size 1. */
@@ -91,6 +93,7 @@ wk_status wk_onnx_split_to_sequence(wk_onnx_node *c) {
   const wk_type x = *wk_onnx_type(c, c->in[0]);
   int64_t axis = wk_onnx_axis(c, wk_onnx_int(c, "axis", 0), x.rank), at = 0;
   bool drops = !wk_onnx_has(c, 1) && !wk_onnx_int(c, "keepdims", 1);
+  if (!wk_onnx_ok(c) || !wk_extent_allow(c, 0, ~(1u << axis))) return c->status;
   wk_ints sizes = wk_ints_dup(c->im->m->arena, (const int64_t[]){1}, 1);
   bool is_list = wk_onnx_has(c, 1) && wk_onnx_type(c, c->in[1])->rank > 0;
   if (wk_onnx_has(c, 1)) sizes = wk_onnx_const_ints(c, c->in[1], "the split");
@@ -103,7 +106,8 @@ wk_status wk_onnx_split_to_sequence(wk_onnx_node *c) {
                   (long long)size, (long long)left);
     if (!wk_onnx_ok(c)) break;
     wk_value_id piece = wk_make_slice(c, c->in[0], (int)axis, at, size, 1);
-    if (drops) piece = wk_make_squeeze(c, piece, (wk_ints){1, &axis});
+    piece = wk_extent_like(c, piece, c->in[0]);
+    if (drops) piece = wk_extent_squeezed(c, piece, (int)axis);
     wk_vec_push(&items, piece);
     at += size;
   }
