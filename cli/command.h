@@ -16,7 +16,7 @@ typedef struct {
   wk_status (*run)(const void *options, const wk_strings *args);
 } wk_cmd;
 
-#define WK_COMMANDS(X) X(compile) X(run) X(test) X(compare) X(inspect) X(ops) X(plan) \
+#define WK_COMMANDS(X) X(compile) X(run) X(generate) X(test) X(compare) X(inspect) X(ops) X(plan) \
   X(quantize) X(train) X(grad) X(zoo) X(targets) X(devices) X(asm) X(disasm) X(isa) \
   X(check) X(sim) X(diff) X(sweep) X(explore) X(verify) X(sign)
 #define WK_COMMAND_X(name) extern const wk_cmd wk_cmd_##name;

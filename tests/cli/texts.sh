@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Help, manual pages, completion, lists: everything that comes from the tables.
 source "$(dirname "$0")/lib.bash" "$@"
-commands='compile run test compare inspect ops plan quantize train zoo devices asm disasm isa check
-  sim diff sweep help
+commands='compile run generate test compare inspect ops plan quantize train zoo devices asm disasm
+  isa check sim diff sweep help
   completion man'
 
 gives 'version' '^wick [0-9]+\.' "$wick" --version
@@ -34,7 +34,8 @@ bounds() {
   local command option value
   local -A more=([train]='-o o.onnx --data x.npy --loss mse' [quantize]='-o o.onnx'
     [explore]='--space none.cfg -o o')
-  for command in compile run test compare plan quantize zoo sim sweep train grad explore; do
+  for command in compile run generate test compare plan quantize zoo sim sweep train grad \
+    explore; do
     for option in $("$wick" $command --help | grep -oE -- "$number"); do
       for value in -999999999999999 99999999999999999999 none 0 1; do
         "$wick" $command model ${more[$command]-} "${option%=*}=$value" 2>&1 |

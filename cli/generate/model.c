@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Models for `wick generate`: sizes and states that nobody has given follow from the roles of the
+ * inputs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/generate/generate.h"
+#include "cli/generate/roles.h"
+#include "cli/text.h"
+#include "cli/trust.h"
+#include "compiler/pipeline/runner.h"
+
+enum { USUAL_CONTEXT = 1024, USUAL_CHUNK = 64 };
+
+typedef struct {
+  const wk_onnx_info *info;
+  wk_arena *a;
+  wk_roles roles;
+  wk_strings names;       /* of the inputs that --input gives */
+  int64_t context, chunk; /* tokens */
+  bool has_caches;
+  wk_strings symbols;     /* that have a size */
+  wk_str bind;
+  wk_strings shapes;
+} suggesting;
+
+/* ---- roles ----------------------------------------------------------------------------------- */
+
+static wk_role_port *ports_of(const suggesting *x, const wk_onnx_io *list, size_t n) {
+  wk_role_port *ports = wk_arena_alloc(x->a, n * sizeof *ports);
+  for (size_t i = 0; i < n; i++)
+    ports[i] = (wk_role_port){.name = list[i].name, .dtype = list[i].dtype, .rank = list[i].rank,
+                              .type = wk_onnx_io_text(x->a, &list[i])};
+  return ports;
+}
+
+/* Those with a value, by default or --input; what has no such name is found in the package. */
+static void add_names(suggesting *x, const wk_strings *input) {
+  for (size_t i = 0; i < x->info->inputs.n; i++) {
+    const wk_onnx_io *io = &x->info->inputs.data[i];
+    size_t n = strlen(io->name);
+    bool given = io->has_default;
+    for (size_t k = 0; k < input->n && !given; k++)
+      given = !strncmp(input->data[k], io->name, n) && input->data[k][n] == '=';
+    if (given) wk_vec_push(&x->names, io->name);
+  }
+}
+
+static wk_status find_roles(suggesting *x, const wk_generate_opts *o) {
+  const wk_onnx_info *info = x->info;
+  add_names(x, &o->input);
+  x->roles = (wk_roles){.in = ports_of(x, info->inputs.data, info->inputs.n),
+                        .out = ports_of(x, info->outputs.data, info->outputs.n),
+                        .n_in = info->inputs.n, .n_out = info->outputs.n};
+  WK_TRY(wk_roles_find(&x->roles, &o->role, &x->names, x->a));
+  for (size_t i = 0; i < info->inputs.n; i++)
+    x->has_caches |= x->roles.roles[i] == WK_DECODER_CACHE;
+  return NULL;
+}
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+/* Of the axes of a cache the one that grows: the only one that is open behind the batch, or else
+ * the last but one. */
+static bool is_growing(const wk_onnx_io *io, int axis) {
+  int open = 0;
+  for (int k = 1; k < io->rank; k++) open += io->dims[k] < 0;
+  return axis > 0 && (open == 1 || axis == io->rank - 2);
+}
+
+/* "1..64"; NULL: nothing follows from what the input is. */
+static const char *size_of(const suggesting *x, size_t i, int axis) {
+  const wk_onnx_io *io = &x->info->inputs.data[i];
+  int64_t run = x->has_caches ? x->chunk : x->context;
+  bool is_last = axis + 1 == io->rank;
+  switch (x->roles.roles[i]) {
+    case WK_DECODER_GIVEN: return NULL;
+    case WK_DECODER_CACHE:
+      if (axis && !is_growing(io, axis)) return NULL;
+      return axis ? wk_arena_printf(x->a, "0..%lld", (long long)x->context) : "1";
+    case WK_DECODER_IDS:
+    case WK_DECODER_POSITIONS:
+      return is_last ? wk_arena_printf(x->a, "1..%lld", (long long)run) : "1";
+    case WK_DECODER_MASK:
+      if (x->has_caches) run += x->context;
+      return is_last ? wk_arena_printf(x->a, "1..%lld", (long long)run) : "1";
+    default: return "1";
+  }
+}
+
+static bool has_size(const suggesting *x, const char *symbol) {
+  for (size_t i = 0; i < x->symbols.n; i++)
+    if (!strcmp(x->symbols.data[i], symbol)) return true;
+  return false;
+}
+
+static void bind_symbols(suggesting *x, size_t i) {
+  const wk_onnx_io *io = &x->info->inputs.data[i];
+  for (int k = 0; k < io->rank; k++) {
+    const char *size = io->symbols[k] && !has_size(x, io->symbols[k]) ? size_of(x, i, k) : NULL;
+    if (!size) continue;
+    wk_vec_push(&x->symbols, io->symbols[k]);
+    wk_str_printf(&x->bind, "%s%s=%s", x->bind.n ? "," : "", io->symbols[k], size);
+  }
+}
+
+/* An input some of whose open sizes have no name. */
+static void add_shape(suggesting *x, size_t i) {
+  const wk_onnx_io *io = &x->info->inputs.data[i];
+  wk_str b = {0};
+  bool is_needed = false, is_known = true;
+  wk_str_printf(&b, "%s=", io->name);
+  for (int k = 0; k < io->rank; k++) {
+    const char *size = io->dims[k] < 0 ? size_of(x, i, k) : NULL;
+    is_needed |= io->dims[k] < 0 && !io->symbols[k];
+    is_known &= io->dims[k] >= 0 || size;
+    if (size) wk_str_printf(&b, "%s%s", k ? "x" : "", size);
+    else wk_str_printf(&b, "%s%lld", k ? "x" : "", (long long)io->dims[k]);
+  }
+  if (is_needed && is_known) wk_vec_push(&x->shapes, wk_arena_strdup(x->a, b.s));
+  wk_str_free(&b);
+}
+
+static void suggest_sizes(suggesting *x, wk_binding_args *binding) {
+  bind_symbols(x, x->roles.ids); /* whose sizes others share */
+  for (size_t i = 0; i < x->info->inputs.n; i++) bind_symbols(x, i);
+  for (size_t i = 0; i < x->info->inputs.n; i++) add_shape(x, i);
+  binding->bind = (wk_strings){0};
+  if (x->bind.n) wk_vec_push(&binding->bind, wk_arena_strdup(x->a, x->bind.s));
+  binding->shape = x->shapes;
+}
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+/* Caches that keep their size, which --state auto takes. */
+static bool are_fixed(const suggesting *x) {
+  for (size_t i = 0; i < x->info->inputs.n; i++) {
+    if (x->roles.roles[i] != WK_DECODER_CACHE) continue;
+    const wk_onnx_io *in = &x->info->inputs.data[i];
+    const wk_onnx_io *out = &x->info->outputs.data[x->roles.present[i]];
+    if (in->rank < 1 || in->rank != out->rank || in->dtype != out->dtype) return false;
+    for (int k = 1; k < in->rank; k++)
+      if (in->dims[k] < 0 || in->dims[k] != out->dims[k]) return false;
+  }
+  return x->has_caches;
+}
+
+/* ---- compiling ------------------------------------------------------------------------------- */
+
+static void note_suggested(const suggesting *x, const wk_compile_options *c, bool sizes,
+                           const char *path, wk_notes *notes) {
+  wk_str b = {0};
+  for (size_t i = 0; sizes && i < c->binding.bind.n; i++)
+    wk_str_printf(&b, " --bind '%s'", c->binding.bind.data[i]);
+  for (size_t i = 0; sizes && i < c->binding.shape.n; i++)
+    wk_str_printf(&b, " --shape '%s'", c->binding.shape.data[i]);
+  if (are_fixed(x)) wk_str_add(&b, " --state auto");
+  if (b.n) wk_notes_add(notes, path, "compiled as with%s", b.s);
+  wk_str_free(&b);
+}
+
+/* Copies the options with what they do not say; lists that are new are the arena's or *x's. */
+static wk_status suggest(suggesting *x, const wk_generate_opts *o, const char *path,
+                         wk_compile_options *c, wk_notes *notes) {
+  const wk_strings own_state = o->model.state;
+  bool sizes = !wk_binding_given(&o->model.binding);
+  *c = o->model;
+  if (!sizes && own_state.n) return NULL;
+  WK_TRY(find_roles(x, o));
+  if (sizes) suggest_sizes(x, &c->binding);
+  if (own_state.n) x->has_caches = false;
+  if (are_fixed(x)) wk_vec_push(&c->state, "auto");
+  note_suggested(x, c, sizes, path, notes);
+  return NULL;
+}
+
+static wk_status compile(const wk_compile_options *o, const char *path, wk_notes *notes,
+                         wick_model **out) {
+  wk_compilation c;
+  wk_nameless f;
+  WK_TRY(wk_nameless_open(&f));
+  wk_status s = wk_compilation_open(o, path, &c);
+  if (!s) s = wk_targets_check_here(&c.targets, &o->target);
+  if (!s) s = wk_compilation_name_output(&c, f.path);
+  if (!s) s = wk_compilation_run(&c, NULL);
+  wk_progress_end();
+  for (size_t i = 0; i < c.notes.n; i++)
+    wk_notes_add(notes, c.notes.data[i].place, "%s", c.notes.data[i].text);
+  wk_compilation_close(&c);
+  wick_error_detail detail = {{0}};
+  const wick_load_options lo = {.size = sizeof lo, .flags = WICK_LOAD_UNCHECKED,
+                                .detail = &detail};
+  if (!s) s = wk_wick_error(wick_model_load(f.path, &lo, out), detail.text, f.path);
+  wk_nameless_close(&f);
+  return wk_nameless_place(&f, s, path);
+}
+
+static wk_status compile_model(const wk_generate_opts *o, const char *path, wick_model **out) {
+  const wk_import_options io = {.init_net = o->model.binding.init_net,
+                                .value_info = o->model.binding.value_info};
+  int64_t context = o->context ? o->context : USUAL_CONTEXT;
+  int64_t chunk = o->chunk ? o->chunk : USUAL_CHUNK;
+  wk_onnx_info info;
+  wk_notes notes = {0};
+  wk_compile_options c;
+  WK_TRY(wk_net_inspect(path, &io, &info));
+  suggesting x = {.info = &info, .a = wk_arena_new(), .context = context,
+                  .chunk = chunk < context ? chunk : context};
+  wk_status s = wk_status_place(suggest(&x, o, path, &c, &notes), path);
+  if (!s) s = compile(&c, path, &notes, out);
+  wk_text_notes(stderr, notes.data, notes.n);
+  if (c.binding.bind.data != o->model.binding.bind.data) wk_vec_free(&c.binding.bind);
+  if (c.state.data != o->model.state.data) wk_vec_free(&c.state);
+  wk_vec_free(&x.shapes);
+  wk_vec_free(&x.symbols);
+  wk_vec_free(&x.names);
+  wk_str_free(&x.bind);
+  wk_notes_free(&notes);
+  wk_arena_free(x.a);
+  wk_onnx_info_free(&info);
+  return s;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static wk_status load_package(const wk_generate_opts *o, const char *path, wick_model **out) {
+  wick_error_detail detail = {{0}};
+  wk_trusted trust;
+  uint64_t limit;
+  WK_TRY(wk_memory_limit_parse(o->memory_limit, &limit));
+  WK_TRY(wk_trust_open(path, o->key, o->signature, &trust));
+  const wick_load_options lo = {.size = sizeof lo, .detail = &detail, .verifier = trust.verifier,
+                                .user = trust.user, .memory_limit = limit};
+  wk_status s = wk_wick_error(wick_model_load(path, &lo, out), detail.text, path);
+  wk_trust_close(&trust);
+  return s;
+}
+
+/* The first option that is for a model alone, "--bind"; NULL: there is none. */
+static const char *model_option(const wk_generate_opts *o) {
+  const wk_target_args *t = &o->model.target;
+  return o->model.state.n                    ? "--state"
+         : t->target                         ? "--target"
+         : t->cpu                            ? "--cpu"
+         : t->no_host                        ? "--no-host"
+         : t->place.n                        ? "--place"
+         : wk_settings_given(&t->settings)   ? wk_settings_given(&t->settings)
+                                             : wk_binding_given(&o->model.binding);
+}
+
+wk_status wk_generate_load(const wk_generate_opts *o, const char *path, wick_model **out) {
+  wk_file f;
+  WK_TRY(wk_file_map(path, &f));
+  bool is_package = wk_is_package(&f);
+  wk_file_unmap(&f);
+  const char *wrong = is_package        ? model_option(o)
+                      : o->key          ? "--key"
+                      : o->signature    ? "--signature"
+                      : o->memory_limit ? "--memory-limit"
+                                        : NULL;
+  if (wrong)
+    return wk_error_at(WK_USAGE, path, "is a %s: %s is for %s",
+                       is_package ? "compiled package" : "model", wrong,
+                       is_package ? "models" : "packages");
+  return is_package ? load_package(o, path, out) : compile_model(o, path, out);
+}
