@@ -51,10 +51,12 @@ static wk_status find_roles(suggesting *x, const wk_generate_opts *o) {
   add_names(x, &o->input);
   x->roles = (wk_roles){.in = ports_of(x, info->inputs.data, info->inputs.n),
                         .out = ports_of(x, info->outputs.data, info->outputs.n),
-                        .n_in = info->inputs.n, .n_out = info->outputs.n};
+                        .n_in = info->inputs.n, .n_out = info->outputs.n,
+                        .is_partial = o->model.state.n > 0}; /* which takes some away */
   WK_TRY(wk_roles_find(&x->roles, &o->role, &x->names, x->a));
   for (size_t i = 0; i < info->inputs.n; i++)
     x->has_caches |= x->roles.roles[i] == WK_DECODER_CACHE;
+  x->has_caches |= o->model.state.n > 0;
   return NULL;
 }
 
@@ -74,6 +76,7 @@ static const char *size_of(const suggesting *x, size_t i, int axis) {
   int64_t run = x->has_caches ? x->chunk : x->context;
   bool is_last = axis + 1 == io->rank;
   switch (x->roles.roles[i]) {
+    case WK_DECODER_NONE:
     case WK_DECODER_GIVEN: return NULL;
     case WK_DECODER_CACHE:
       if (axis && !is_growing(io, axis)) return NULL;
@@ -147,14 +150,14 @@ static bool are_fixed(const suggesting *x) {
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
-static void note_suggested(const suggesting *x, const wk_compile_options *c, bool sizes,
-                           const char *path, wk_notes *notes) {
+static void note_suggested(const wk_compile_options *c, bool sizes, bool state, const char *path,
+                           wk_notes *notes) {
   wk_str b = {0};
   for (size_t i = 0; sizes && i < c->binding.bind.n; i++)
     wk_str_printf(&b, " --bind '%s'", c->binding.bind.data[i]);
   for (size_t i = 0; sizes && i < c->binding.shape.n; i++)
     wk_str_printf(&b, " --shape '%s'", c->binding.shape.data[i]);
-  if (are_fixed(x)) wk_str_add(&b, " --state auto");
+  if (state) wk_str_add(&b, " --state auto");
   if (b.n) wk_notes_add(notes, path, "compiled as with%s", b.s);
   wk_str_free(&b);
 }
@@ -168,9 +171,9 @@ static wk_status suggest(suggesting *x, const wk_generate_opts *o, const char *p
   if (!sizes && own_state.n) return NULL;
   WK_TRY(find_roles(x, o));
   if (sizes) suggest_sizes(x, &c->binding);
-  if (own_state.n) x->has_caches = false;
-  if (are_fixed(x)) wk_vec_push(&c->state, "auto");
-  note_suggested(x, c, sizes, path, notes);
+  bool state = !own_state.n && are_fixed(x);
+  if (state) wk_vec_push(&c->state, "auto");
+  note_suggested(c, sizes, state, path, notes);
   return NULL;
 }
 

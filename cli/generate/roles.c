@@ -191,9 +191,14 @@ static wk_status check_inputs(const wk_roles *r) {
   for (size_t i = 0; i < r->n_in; i++) {
     const wk_role_port *p = &r->in[i];
     if (r->roles[i] != WK_DECODER_NONE) continue;
-    return wk_error(WK_USAGE, "input %s is %s: what it takes is not known; --role %s=ROLE or "
-                              "--input %s=FILE or =VALUE says it",
-                    p->name, p->type, p->name, p->name);
+    wk_str cache = {0};
+    if (FLOATS & BIT(p->dtype) && p->rank >= 3)
+      wk_str_printf(&cache, ", or, of a cache, --state %s=OUTPUT of a model", p->name);
+    wk_status s = wk_error(WK_USAGE, "input %s is %s: what it takes is not known; --role %s=ROLE "
+                                     "or --input %s=FILE or =VALUE says it%s",
+                           p->name, p->type, p->name, p->name, cache.s ? cache.s : "");
+    wk_str_free(&cache);
+    return s;
   }
   return NULL;
 }
@@ -212,5 +217,5 @@ wk_status wk_roles_find(wk_roles *r, const wk_strings *roles, const wk_strings *
   if (r->logits == nowhere)
     return wk_error(WK_USAGE, "is no decoder: no output has logits; --role NAME=logits says which "
                               "does");
-  return check_inputs(r);
+  return r->is_partial ? NULL : check_inputs(r);
 }

@@ -34,14 +34,15 @@ typedef struct {
 typedef struct {
   const wk_role_port *in, *out; /* borrowed */
   size_t n_in, n_out;
+  bool is_partial; /* inputs may be left without a role: something else is known of them */
   wk_decoder_role *roles;  /* of the inputs */
   size_t *present; /* of an input that is a cache: the output */
   size_t ids, logits;
 } wk_roles;
 
-/* in, out, n_in, n_out of *r are the caller's, the rest is made in the arena. roles: texts
- * NAME=ROLE. given: names of inputs that have a value. WK_USAGE: an input whose role is not known,
- * or no tokens or logits; it says what to type. */
+/* in, out, n_in, n_out and is_partial of *r are the caller's, the rest is made in the arena.
+ * roles: texts NAME=ROLE. given: names of inputs that have a value. WK_USAGE: an input whose role
+ * is not known, or no tokens or logits; it says what to type. */
 wk_status wk_roles_find(wk_roles *r, const wk_strings *roles, const wk_strings *given,
                         wk_arena *a) WK_MUST_CHECK;
 

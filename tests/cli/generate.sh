@@ -141,6 +141,21 @@ for package in state fixed grow several; do
   grep -qF "$package.wick: ends here: $room tokens fit" got.err && good ||
     bad "$package.wick is full: $(cat got.err)"
 done
+# No size shows how many rows there are: the fifth token's index is outside. f32 = 1, i64 = 7.
+model "$(field 1 "$(node Gather 'table tokens' x)")$(
+  field 1 "$(node ScatterND 'old positions x' new)")$(field 1 "$(node Transpose new logits)")" \
+  "$(field 11 "$(value tokens 7 1)")$(field 11 "$(value positions 7 1 1)")$(
+  field 11 "$(value old 1 4 1)")$(field 11 "$(value table 1 4 1)")" \
+  "$(field 12 "$(value logits 1 1 4)")$(field 12 "$(value new 1 4 1)")" >rows.onnx
+echo 0 0 0 >zeros.txt
+echo 2 3 >two.txt
+echo 0 0 0 0 0 >five.txt
+writes 'a full cache ends the text' zeros.txt bash -c "'$wick' generate rows.onnx -t two.txt \
+  --state old=new --input table=0 | paste -sd' '"
+grep -qE 'rows.onnx: ends here: 4 tokens fit: .*index 4 is outside' got.err && good ||
+  bad "a full cache: $(cat got.err)"
+refuses 'full before the end of the prompt' 3 'there are 5 tokens, and 4 fit: .*index 4 is' \
+  "$wick" generate rows.onnx -t five.txt --state old=new --input table=0
 "$wick" generate state.wick -t prompt.txt --context 13 >got.txt 2>got.err
 [[ $(wc -l <got.txt) == 4 ]] && grep -qF 'ends here: 13 tokens fit' got.err && good ||
   bad "--context: $(cat got.err)"
