@@ -133,48 +133,37 @@ static void suggest_sizes(suggesting *x, wk_binding_args *binding) {
   binding->shape = x->shapes;
 }
 
-/* ---- states ---------------------------------------------------------------------------------- */
-
-/* Caches that keep their size, which --state auto takes. */
-static bool are_fixed(const suggesting *x) {
-  for (size_t i = 0; i < x->info->inputs.n; i++) {
-    if (x->roles.roles[i] != WK_DECODER_CACHE) continue;
-    const wk_onnx_io *in = &x->info->inputs.data[i];
-    const wk_onnx_io *out = &x->info->outputs.data[x->roles.present[i]];
-    if (in->rank < 1 || in->rank != out->rank || in->dtype != out->dtype) return false;
-    for (int k = 1; k < in->rank; k++)
-      if (in->dims[k] < 0 || in->dims[k] != out->dims[k]) return false;
-  }
-  return x->has_caches;
-}
-
 /* ---- compiling ------------------------------------------------------------------------------- */
 
-static void note_suggested(const wk_compile_options *c, bool sizes, bool state, const char *path,
-                           wk_notes *notes) {
+static bool has_visible_caches(const suggesting *x) {
+  bool has = false;
+  for (size_t i = 0; i < x->roles.n_in; i++) has |= x->roles.roles[i] == WK_DECODER_CACHE;
+  return has;
+}
+
+/* Copies the options with what they do not say; lists that are new are the arena's or *x's. */
+static wk_status suggest(suggesting *x, const wk_generate_opts *o, wk_compile_options *c) {
+  bool sizes = !wk_binding_given(&o->model.binding), state = !o->model.state.n;
+  *c = o->model;
+  if (!sizes && !state) return NULL;
+  WK_TRY(find_roles(x, o));
+  if (sizes) suggest_sizes(x, &c->binding);
+  if (state && has_visible_caches(x)) wk_vec_push(&c->state, "auto");
+  return NULL;
+}
+
+/* What differs from the options that were given. */
+static void note_suggested(const wk_generate_opts *o, const wk_compile_options *c,
+                           const char *path, wk_notes *notes) {
+  bool sizes = !wk_binding_given(&o->model.binding);
   wk_str b = {0};
   for (size_t i = 0; sizes && i < c->binding.bind.n; i++)
     wk_str_printf(&b, " --bind '%s'", c->binding.bind.data[i]);
   for (size_t i = 0; sizes && i < c->binding.shape.n; i++)
     wk_str_printf(&b, " --shape '%s'", c->binding.shape.data[i]);
-  if (state) wk_str_add(&b, " --state auto");
+  if (c->state.n > o->model.state.n) wk_str_add(&b, " --state auto");
   if (b.n) wk_notes_add(notes, path, "compiled as with%s", b.s);
   wk_str_free(&b);
-}
-
-/* Copies the options with what they do not say; lists that are new are the arena's or *x's. */
-static wk_status suggest(suggesting *x, const wk_generate_opts *o, const char *path,
-                         wk_compile_options *c, wk_notes *notes) {
-  const wk_strings own_state = o->model.state;
-  bool sizes = !wk_binding_given(&o->model.binding);
-  *c = o->model;
-  if (!sizes && own_state.n) return NULL;
-  WK_TRY(find_roles(x, o));
-  if (sizes) suggest_sizes(x, &c->binding);
-  bool state = !own_state.n && are_fixed(x);
-  if (state) wk_vec_push(&c->state, "auto");
-  note_suggested(c, sizes, state, path, notes);
-  return NULL;
 }
 
 static wk_status compile(const wk_compile_options *o, const char *path, wk_notes *notes,
@@ -198,27 +187,43 @@ static wk_status compile(const wk_compile_options *o, const char *path, wk_notes
   return wk_nameless_place(&f, s, path);
 }
 
+/* Caches that no state can be made of stay inputs and outputs, unless one was asked for. */
+static wk_status compile_suggested(const wk_generate_opts *o, wk_compile_options *c,
+                                   const char *path, wick_model **out) {
+  wk_notes first = {0}, notes = {0};
+  wk_status s = compile(c, path, &notes, out);
+  if (s && c->state.n > o->model.state.n && (s->code == WK_USAGE || s->code == WK_UNSUPPORTED)) {
+    wk_status_free(s);
+    wk_notes_free(&notes);
+    c->state.n = 0;
+    s = compile(c, path, &notes, out);
+  }
+  note_suggested(o, c, path, &first);
+  wk_text_notes(stderr, first.data, first.n);
+  wk_text_notes(stderr, notes.data, notes.n);
+  wk_notes_free(&first);
+  wk_notes_free(&notes);
+  return s;
+}
+
 static wk_status compile_model(const wk_generate_opts *o, const char *path, wick_model **out) {
   const wk_import_options io = {.init_net = o->model.binding.init_net,
                                 .value_info = o->model.binding.value_info};
   int64_t context = o->context ? o->context : USUAL_CONTEXT;
   int64_t chunk = o->chunk ? o->chunk : USUAL_CHUNK;
   wk_onnx_info info;
-  wk_notes notes = {0};
   wk_compile_options c;
   WK_TRY(wk_net_inspect(path, &io, &info));
   suggesting x = {.info = &info, .a = wk_arena_new(), .context = context,
                   .chunk = chunk < context ? chunk : context};
-  wk_status s = wk_status_place(suggest(&x, o, path, &c, &notes), path);
-  if (!s) s = compile(&c, path, &notes, out);
-  wk_text_notes(stderr, notes.data, notes.n);
+  wk_status s = wk_status_place(suggest(&x, o, &c), path);
+  if (!s) s = compile_suggested(o, &c, path, out);
   if (c.binding.bind.data != o->model.binding.bind.data) wk_vec_free(&c.binding.bind);
   if (c.state.data != o->model.state.data) wk_vec_free(&c.state);
   wk_vec_free(&x.shapes);
   wk_vec_free(&x.symbols);
   wk_vec_free(&x.names);
   wk_str_free(&x.bind);
-  wk_notes_free(&notes);
   wk_arena_free(x.a);
   wk_onnx_info_free(&info);
   return s;

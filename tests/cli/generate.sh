@@ -106,6 +106,9 @@ writes 'a model whose caches stay' want.txt "$wick" generate "$open/decoder_fixe
 writes 'options for a model' want.txt "$wick" generate "$open/decoder_fixed.onnx" -t prompt.txt \
   -n 8 -q --bind seq=1..3 --state 'past_*=present_*'
 [[ ! -s got.err ]] && good || bad "nothing is told: $(cat got.err)"
+writes 'caches that are no state' want.txt "$wick" generate "$open/decoder.onnx" -t prompt.txt \
+  -n 8 -q --bind "${sizes/=1,/=1..2,}"
+[[ ! -s got.err ]] && good || bad "they stay as they are: $(cat got.err)"
 whole() { head -n "$1" whole.txt; }
 "$wick" generate whole.wick -t prompt.txt -n 6 >whole.txt 2>got.err
 grep -q '; caches 0 B$' got.err && good || bad "no caches: $(cat got.err)"
