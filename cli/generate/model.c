@@ -8,6 +8,7 @@
 #include "cli/generate/roles.h"
 #include "cli/text.h"
 #include "cli/trust.h"
+#include "compiler/onnx/import/formula.h"
 #include "compiler/pipeline/runner.h"
 
 enum { USUAL_CONTEXT = 1024, USUAL_CHUNK = 64 };
@@ -97,10 +98,21 @@ static bool has_size(const suggesting *x, const char *symbol) {
   return false;
 }
 
+/* A formula of symbols that have a size has one, too. */
+static bool follows(const suggesting *x, const char *symbol) {
+  wk_formula f;
+  if (!wk_formula_parse(x->a, symbol, &f) || !wk_formula_computes(&f)) return false;
+  for (int i = 0; i < f.n; i++)
+    for (int k = 0; k < f.terms[i].n; k++)
+      if (!has_size(x, f.terms[i].symbols[k])) return false;
+  return true;
+}
+
 static void bind_symbols(suggesting *x, size_t i) {
   const wk_onnx_io *io = &x->info->inputs.data[i];
   for (int k = 0; k < io->rank; k++) {
-    const char *size = io->symbols[k] && !has_size(x, io->symbols[k]) ? size_of(x, i, k) : NULL;
+    bool is_open = io->symbols[k] && !has_size(x, io->symbols[k]) && !follows(x, io->symbols[k]);
+    const char *size = is_open ? size_of(x, i, k) : NULL;
     if (!size) continue;
     wk_vec_push(&x->symbols, io->symbols[k]);
     wk_str_printf(&x->bind, "%s%s=%s", x->bind.n ? "," : "", io->symbols[k], size);
@@ -125,9 +137,12 @@ static void add_shape(suggesting *x, size_t i) {
 }
 
 static void suggest_sizes(suggesting *x, wk_binding_args *binding) {
+  size_t n = x->info->inputs.n;
   bind_symbols(x, x->roles.ids); /* whose sizes others share */
-  for (size_t i = 0; i < x->info->inputs.n; i++) bind_symbols(x, i);
-  for (size_t i = 0; i < x->info->inputs.n; i++) add_shape(x, i);
+  for (size_t i = 0; i < n; i++)
+    if (x->roles.roles[i] != WK_DECODER_MASK) bind_symbols(x, i);
+  for (size_t i = 0; i < n; i++) bind_symbols(x, i); /* masks: the rest follows from the others */
+  for (size_t i = 0; i < n; i++) add_shape(x, i);
   binding->bind = (wk_strings){0};
   if (x->bind.n) wk_vec_push(&binding->bind, wk_arena_strdup(x->a, x->bind.s));
   binding->shape = x->shapes;

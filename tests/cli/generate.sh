@@ -9,9 +9,11 @@ prompt='3 1 4 1 5 9 2 6 5 3'
 echo "$prompt" >prompt.txt
 
 sizes='batch_size=1,sequence_length=1..4,past_sequence_length=0..23'
-sizes+=',past_sequence_length + sequence_length=1..27'
+kept=${sizes/..23/..$room}
 check 'growing caches' "$wick" compile -q "$open/decoder.onnx" --bind "$sizes" -o grow.wick
 check 'fixed caches' "$wick" compile -q "$open/decoder_fixed.onnx" --bind seq=1..4 -o fixed.wick
+check 'growing caches in a state' "$wick" compile -q "$open/decoder.onnx" --bind "$kept" \
+  --state auto -o kept.wick
 check 'a state' "$wick" compile -q "$open/decoder_fixed.onnx" --bind seq=1..4 --state auto \
   -o state.wick
 check 'token by token' "$wick" compile -q "$open/decoder_fixed.onnx" --bind seq=1 --state auto \
@@ -85,7 +87,7 @@ writes() {
   cmp -s "$want" got.txt && good ||
     bad "$name: $(paste -sd' ' got.txt) instead of $(paste -sd' ' "$want")"
 }
-for package in grow fixed state one several; do
+for package in grow kept fixed state one several; do
   writes "$package.wick" want.txt "$wick" generate $package.wick --tokens prompt.txt --steps 8
   writes "$package.wick by ones" want.txt "$wick" generate $package.wick -t prompt.txt -n 8 \
     --chunk 1
@@ -94,8 +96,9 @@ for package in grow fixed state one several; do
 done
 writes 'a model whose caches grow' want.txt "$wick" generate "$open/decoder.onnx" -t prompt.txt \
   -n 8
-grep -qF "decoder.onnx: compiled as with --bind 'batch_size=1,sequence_length=1..64,past_seq" \
-  got.err && good || bad "sizes are told: $(cat got.err)"
+told="--bind 'batch_size=1,sequence_length=1..64,past_sequence_length=0..1024' --state auto"
+grep -qxF "wick: $open/decoder.onnx: compiled as with $told" got.err && good ||
+  bad "sizes are told: $(cat got.err)"
 rate='[0-9.]+ tokens/s'
 grep -qE "^wick: prompt 10 tokens, $rate; generated 8 tokens, $rate; caches " got.err && good ||
   bad "summary: $(cat got.err)"
@@ -137,7 +140,7 @@ writes 'ends before a token' until.txt "$wick" generate state.wick -t prompt.txt
 
 # ---- the end of the caches -----------------------------------------------------------------------
 
-for package in state fixed grow several; do
+for package in state fixed grow kept several; do
   "$wick" generate $package.wick -t prompt.txt -n 100 >got.txt 2>got.err
   [[ $? == 0 && $(wc -l <got.txt) == $((room - 10 + 1)) ]] && good ||
     bad "$package.wick is full: $(wc -l <got.txt) ids, $(cat got.err)"
@@ -163,7 +166,7 @@ refuses 'full before the end of the prompt' 3 'there are 5 tokens, and 4 fit: .*
 [[ $(wc -l <got.txt) == 4 ]] && grep -qF 'ends here: 13 tokens fit' got.err && good ||
   bad "--context: $(cat got.err)"
 for ((k = 0; k < room + 1; k++)); do echo 7; done >long.txt
-for package in state grow whole; do
+for package in state grow kept whole; do
   refuses "$package.wick: too long" 3 "^wick: long.txt: there are 25 tokens, and 2[0-4] fit" \
     "$wick" generate $package.wick -t long.txt
 done
