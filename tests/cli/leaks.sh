@@ -3,7 +3,7 @@
 # Every command gives back what it has allocated, mapped and opened: when it succeeds, when its
 # input is refused, and in the processes of its own that it starts.
 here=$(realpath "$(dirname "$0")") nets=$(realpath "$(dirname "$0")/../nets")
-onnx=$(realpath "$(dirname "$0")/../onnx")
+onnx=$(realpath "$(dirname "$0")/../onnx") open=$(realpath "$(dirname "$0")/../open")
 source "$here/lib.bash" "$@"
 source "$here/train.bash"
 source "$here/leaks.bash"
@@ -18,6 +18,8 @@ printf 'id,lower,upper,size\na,0,2,64\nb,1,3,32\n' >plan.csv
 printf 'array = [8, 16];\n' >space.cfg
 npy three.npy '<f4' 2,3
 npy one.npy '<f4' 1,3
+npy given.npy '<f4' 1,2
+echo 3 1 4 >ids.txt
 stream_of_copies >copies.s
 mkdir cal && npy cal/x.npy '<f4' 4,4 && npy cal/more.npy '<f4' 8,4
 cpu=(--cpu x86-64) pair=(--target accel:tiny --cpu x86-64)
@@ -39,6 +41,9 @@ all_tidy <<'END'
 0 run parts.wick --random 2 --output-dir results
 0 run two.wick -i one.npy
 0 run relu.onnx -i x=three.npy --target eval --dump-tensors eval
+0 generate "$open/decoder.onnx" "${cpu[@]}" -t ids.txt -n 3 -o next.txt
+0 generate "$open/decoder_fixed.onnx" "${cpu[@]}" --bind seq=1..2 -t ids.txt -n 3 --temperature 1
+0 generate "$open/decoder_counts.onnx" "${cpu[@]}" --bind n=2 -t ids.txt -n 3 -i given=given.npy
 0 run unet.onnx "${cpu[@]}" --dump-tensors cpu --profile --repeat 2
 0 compare unet.onnx "${pair[@]}" -v
 0 compare unet.onnx --package parts.wick

@@ -3,7 +3,7 @@
 # Commands that fail half-way, after others of a kind have gone well: a second file, a later step, a
 # file that cannot be written in the end. They give back what they have, too.
 here=$(realpath "$(dirname "$0")") nets=$(realpath "$(dirname "$0")/../nets")
-onnx=$(realpath "$(dirname "$0")/../onnx")
+onnx=$(realpath "$(dirname "$0")/../onnx") open=$(realpath "$(dirname "$0")/../open")
 source "$here/lib.bash" "$@"
 source "$here/train.bash"
 source "$here/external.bash"
@@ -31,6 +31,23 @@ external ex w.bin
 cpu=(--cpu x86-64)
 check 'a package' "$wick" compile unet.onnx -q --target accel:tiny "${cpu[@]}" -o parts.wick
 check 'two entries' "$wick" compile symbolic.onnx -q --bind n=1 --bind n=3 "${cpu[@]}" -o two.wick
+
+# ---- generating ----------------------------------------------------------------------------------
+
+echo 3 1 4 >ids.txt
+echo 3 61 >outside.txt
+printf '%s\n' {1..25} >long.txt
+sizes=sequence_length=1..4,past_sequence_length=0..9
+all_tidy <<'END'
+3 generate "$open/decoder_fixed.onnx" "${cpu[@]}" -t outside.txt
+3 generate "$open/decoder_fixed.onnx" "${cpu[@]}" -t long.txt -o next.txt
+5 generate "$open/decoder_fixed.onnx" "${cpu[@]}" -t ids.txt -o nowhere/next.txt
+0 generate "$open/decoder.onnx" "${cpu[@]}" --bind "batch_size=1..2,$sizes" -t ids.txt -n 20
+2 generate "$open/decoder.onnx" "${cpu[@]}" --bind "batch_size=2,$sizes" -t ids.txt
+2 generate "$open/decoder_counts.onnx" "${cpu[@]}" --bind n=1 -t ids.txt
+5 generate "$open/decoder_counts.onnx" "${cpu[@]}" --bind n=1 -t ids.txt -i given=none.npy
+2 generate relu.onnx "${cpu[@]}" -t ids.txt
+END
 
 # ---- quantising ----------------------------------------------------------------------------------
 
