@@ -43,11 +43,12 @@ static int open_decoder(decoder *d, const wick_model *model) {
   const wick_entry_info *e = d->entry = wick_model_entry(model, 0);
   d->ids = find(e->inputs, e->input_count, "input_ids");
   d->positions = find(e->inputs, e->input_count, "cache_position");
+  if (d->positions < 0) d->positions = find(e->inputs, e->input_count, "position_ids");
   d->mask = find(e->inputs, e->input_count, "attention_mask");
   d->logits = find(e->outputs, e->output_count, "logits");
   uint32_t known = 1 + (d->positions >= 0) + (d->mask >= 0);
   if (d->ids < 0 || d->logits < 0 || known != e->input_count || e->output_count > MAX_TENSORS)
-    return fail("package", "input_ids, cache_position, attention_mask and logits are expected");
+    return fail("package", "input_ids, positions, attention_mask and logits are expected");
   for (uint32_t i = 0; i < e->input_count; i++)
     if (e->inputs[i].dtype != WICK_I64 || !(d->inputs[i] = buffer_for(&e->inputs[i])))
       return fail(e->inputs[i].name, "i64 is expected");

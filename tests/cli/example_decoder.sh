@@ -13,14 +13,19 @@ check 'build' "${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror "${
   -I "$root/runtime" "$root/examples/decoder/main.c" "$build/libwick_rt.a" -o decoder -lpthread -lm
 check 'compile' "$wick" compile -q "$root/tests/open/decoder_fixed.onnx" --bind seq=1..4 \
   --state auto -o decoder.wick
+sizes=batch_size=1,sequence_length=1..4,past_sequence_length=0..24
+check 'compile caches that grow' "$wick" compile -q "$root/tests/open/decoder.onnx" \
+  --bind $sizes --state auto -o growing.wick
 
 texts=('5 9 2 6 5 3' 5 '2 2')
-./decoder decoder.wick 8 '3 1 4 1' "${texts[@]}" >got.txt 2>&1
-for text in "${texts[@]}"; do
-  "$wick" generate decoder.wick -q -n 8 -t - <<<"3 1 4 1 $text" | paste -sd' '
-done >want.txt
-[[ $(wc -l <want.txt) == 3 ]] && cmp -s want.txt got.txt && good ||
-  bad "$(cat got.txt) instead of $(cat want.txt)"
+for package in decoder growing; do
+  ./decoder $package.wick 8 '3 1 4 1' "${texts[@]}" >got.txt 2>&1
+  for text in "${texts[@]}"; do
+    "$wick" generate $package.wick -q -n 8 -t - <<<"3 1 4 1 $text" | paste -sd' '
+  done >want.txt
+  [[ $(wc -l <want.txt) == 3 ]] && cmp -s want.txt got.txt && good ||
+    bad "$package: $(cat got.txt) instead of $(cat want.txt)"
+done
 
 # fails NAME PATTERN ARGUMENT...
 fails() {
@@ -35,6 +40,7 @@ check 'compile without a state' "$wick" compile -q "$root/tests/open/decoder_fix
   --bind seq=1..4 -o plain.wick
 fails 'no state' 'are expected' plain.wick 8 3 1
 fails 'full' 'run: ' decoder.wick 30 3 1
+fails 'grown full' 'attention_mask: ' growing.wick 30 3 1
 fails 'letters' 'ids with blanks' decoder.wick 8 'x' 1
 fails 'usage' '^usage: ' decoder.wick 8
 fails 'no package' 'none.wick' none.wick 8 3 1
