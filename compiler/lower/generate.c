@@ -195,14 +195,14 @@ static wk_value_id summed_below(const wk_gen_graph *gg, const wk_node *n) {
 }
 
 /* It has been written when the node's instructions begin. */
-static bool is_there(const wk_graph *g, const wk_node *n, wk_value_id v) {
-  const wk_value *x = wk_val(g, v);
-  return x->kind != WK_VALUE_NODE || wk_nod(g, x->node) < n;
+static bool is_there(const wk_gen_graph *gg, const wk_node *n, wk_value_id v) {
+  const wk_value *x = wk_val(gg->g, v);
+  return x->kind != WK_VALUE_NODE || gg->is_early[x->node] || wk_nod(gg->g, x->node) < n;
 }
 
 static void add_limit(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i, int axis,
                       wk_value_id below) {
-  if (below == WK_NONE || i->n_limits == WK_MAX_LIMITS || !is_there(gg->g, n, below)) return;
+  if (below == WK_NONE || i->n_limits == WK_MAX_LIMITS || !is_there(gg, n, below)) return;
   wk_view size = *wk_gen_storage(c, gg, below);
   size.rank = 0;
   size.role = WK_ROLE_IN;
@@ -308,6 +308,62 @@ static void gen_node(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
   }
 }
 
+/* ---- sizes first ----------------------------------------------------------------------------- */
+
+enum { MOST_EARLY = 1 << 16 }; /* elements of what a size is computed from */
+
+static bool may_be_early(const wk_graph *g, const wk_node *n) {
+  if (n->predicate != WK_NONE || n->n_bodies) return false;
+  if (n->op != WK_OP_MAP && n->op != WK_OP_REDUCE && n->op != WK_OP_GATHER &&
+      wk_op_get(n->op)->cls != WK_CLASS_MOVEMENT)
+    return false;
+  for (uint32_t k = 0; k < n->n_out; k++)
+    if (n->out[k] != WK_NONE && wk_type_count(&wk_val(g, n->out[k])->type) > MOST_EARLY)
+      return false;
+  return true;
+}
+
+/* The nodes that v is computed by; false: some have to wait for others. */
+static bool early_nodes(const wk_graph *g, wk_value_id v, bool *marked) {
+  if (v == WK_NONE || wk_val(g, v)->kind != WK_VALUE_NODE) return true;
+  const wk_node_id id = wk_val(g, v)->node;
+  const wk_node *n = wk_nod(g, id);
+  if (marked[id]) return true;
+  if (!may_be_early(g, n)) return false;
+  marked[id] = true;
+  for (uint32_t k = 0; k < n->n_in; k++)
+    if (!early_nodes(g, n->in[k], marked)) return false;
+  return true;
+}
+
+static void add_early(wk_gen *c, wk_gen_graph *gg, wk_value_id size) {
+  const size_t n = gg->g->nodes.n;
+  if (size == WK_NONE || wk_val(gg->g, size)->kind != WK_VALUE_NODE ||
+      gg->is_early[wk_val(gg->g, size)->node])
+    return;
+  bool *marked = wk_arena_alloc(c->scratch, n);
+  memcpy(marked, gg->is_early, n);
+  if (early_nodes(gg->g, size, marked)) memcpy(gg->is_early, marked, n);
+}
+
+/* Sizes that instructions may end at are computed before all else, so that each finds them. */
+static void find_early(wk_gen *c, wk_gen_graph *gg) {
+  gg->is_early = wk_arena_alloc(c->scratch, gg->g->nodes.n);
+  for (size_t v = 0; gg->demand && v < gg->g->values.n; v++)
+    for (int i = 0; i < wk_val(gg->g, (wk_value_id)v)->type.rank; i++) {
+      add_early(c, gg, gg->demand[v].need.below[i]);
+      add_early(c, gg, gg->demand[v].zero[i]);
+      add_early(c, gg, gg->demand[v].fold[i]);
+    }
+}
+
+static void gen_nodes(wk_gen *c, wk_gen_graph *gg) {
+  find_early(c, gg);
+  for (int early = 1; early >= 0; early--)
+    for (size_t i = 0; i < gg->g->nodes.n; i++)
+      if (gg->is_early[i] == early) gen_node(c, gg, wk_nod(gg->g, (wk_node_id)i));
+}
+
 /* What updates write may be shown of variables: then it is put aside before the first of them
  * changes. */
 static void gen_updates(wk_gen *c, wk_gen_graph *gg, const wk_view *outputs) {
@@ -345,7 +401,7 @@ void wk_gen_body(wk_gen *c, const wk_graph *g, const wk_view *inputs, const wk_v
     else wk_gen_count_copy(c, &wk_val(g, v)->type);
   }
   wk_gen_backwards(c, &gg);
-  for (size_t i = 0; i < g->nodes.n; i++) gen_node(c, &gg, wk_nod(g, (wk_node_id)i));
+  gen_nodes(c, &gg);
   for (size_t i = 0; i < plain; i++)
     wk_gen_copy(c, block, &outputs[i], wk_gen_storage(c, &gg, g->outputs.data[i]), "output");
   gen_updates(c, &gg, outputs);

@@ -42,6 +42,13 @@ static const struct {
      "  %s = map(%c, %p, %z) {body=\"select(%0, %1, %2)\"}\n  %r = reduce(%s) {axes=[1]}\n"
      "  %y = map(%x) {body=\"neg(%0)\"}\n  output %y\n  output %r\n" OPEN,
      {"map", "matmul below 1 %n", "map", "reduce", "map below 1 %n"}},
+    /* a size that is computed behind who needs it comes first */
+    {HEAD "  %p = matmul(%x, %w)\n  %i = constant i64[8,1] {0, 1, 2, 3, 4, 5, 6, 7}\n"
+     "  %t = map(%n) {body=\"add(%0, 1i64)\"}\n"
+     "  %c = map(%i, %t) {body=\"lt(%0, %1)\"} : bool[8,1]\n  %z = constant f32[] {0.0}\n"
+     "  %s = map(%c, %p, %z) {body=\"select(%0, %1, %2)\"}\n  %r = reduce(%s) {axes=[1]}\n"
+     "  output %r\n}}",
+     {"map", "matmul below 1 %t", "map", "map", "reduce"}},
     /* what a product sums over is zero from the size on */
     {HEAD MASK "  %s = map(%c, %x) {body=\"select(%0, %1, 0.0f32)\"}\n"
      "  %t = transpose(%s) {perm=[0,2,1]}\n  %g = matmul(%t, %s)\n"
