@@ -266,6 +266,12 @@ static void need_few(demand *d, wk_value_id v, int axis, int64_t few) {
   need(d, v, axis, &of, 0);
 }
 
+/* size WK_NONE: all. */
+static void need_below(demand *d, wk_value_id v, int axis, wk_value_id size) {
+  const wk_need of = {.below = {size}};
+  need(d, v, axis, &of, 0);
+}
+
 static void need_all(demand *d, wk_value_id v) {
   for (int i = 0; v != WK_NONE && i < type(d, v)->rank; i++) need(d, v, i, &all, i);
 }
@@ -396,13 +402,64 @@ static int64_t largest(const demand *d, wk_value_id v) {
   return most;
 }
 
+/* ---- positions ------------------------------------------------------------------------------- */
+
+static const wk_expr *body_of(const demand *d, wk_value_id v) {
+  const wk_value *x = wk_val(d->g, v);
+  const wk_node *n = x->kind == WK_VALUE_NODE ? wk_nod(d->g, x->node) : NULL;
+  return n && n->op == WK_OP_MAP && n->n_out == 1 ? WK_ATTR(n, map)->body : NULL;
+}
+
+static const wk_node *maker(const demand *d, wk_value_id v) {
+  return wk_nod(d->g, wk_val(d->g, v)->node);
+}
+
+/* The size that node k of the expression of n is one less than; WK_NONE: none. */
+static wk_value_id one_above(const demand *d, const wk_node *n, const wk_expr *e, uint16_t k) {
+  const wk_expr_node *x = &e->nodes[k];
+  if (x->op == WK_EX_INPUT) {
+    wk_value_id v = n->in[x->imm.i];
+    const wk_expr *body = body_of(d, v);
+    return body ? one_above(d, maker(d, v), body, body->results[0]) : WK_NONE;
+  }
+  if (x->op != WK_EX_ADD && x->op != WK_EX_SUB) return WK_NONE;
+  const wk_expr_node *size = &e->nodes[x->arg[0]], *one = &e->nodes[x->arg[1]];
+  if (x->op == WK_EX_ADD && size->op == WK_EX_CONST) {
+    const wk_expr_node *swap = size;
+    size = one;
+    one = swap;
+  }
+  bool is_one = one->op == WK_EX_CONST && one->imm.i == (x->op == WK_EX_ADD ? -1 : 1);
+  wk_value_id v = is_one && size->op == WK_EX_INPUT ? n->in[size->imm.i] : WK_NONE;
+  return v != WK_NONE && is_size(d, v) ? v : WK_NONE;
+}
+
+/* The size that all of v are below, since it is one at least and they are the smaller of something
+ * and of one less; WK_NONE: none is known. Positions that count from the end are none of these. */
+static wk_value_id all_below(const demand *d, wk_value_id v) {
+  while (wk_val(d->g, v)->kind == WK_VALUE_NODE && !body_of(d, v) &&
+         wk_op_get(maker(d, v)->op)->cls == WK_CLASS_MOVEMENT && maker(d, v)->n_in == 1)
+    v = maker(d, v)->in[0];
+  const wk_expr *e = body_of(d, v);
+  const wk_expr_node *x = e ? &e->nodes[e->results[0]] : NULL;
+  if (!x || x->op != WK_EX_MIN) return WK_NONE;
+  for (int i = 0; i < 2; i++) {
+    const wk_expr_node *other = &e->nodes[x->arg[1 - i]];
+    wk_value_id size = one_above(d, maker(d, v), e, x->arg[i]);
+    bool counts = other->op == WK_EX_INPUT &&
+                  counting_axis(d, maker(d, v)->in[other->imm.i]) >= 0;
+    if (counts && size != WK_NONE && least_of(d, size) >= 1) return size;
+  }
+  return WK_NONE;
+}
+
 /* Rows of a table by positions, all of which are looked at. */
 static void through_gather(demand *d, const wk_node *n) {
   int axis = (int)WK_ATTR(n, gather)->axis, more = type(d, n->in[1])->rank - 1;
   for (int i = 0; i < type(d, n->in[0])->rank; i++)
     if (i != axis) need(d, n->in[0], i, &d->needs[n->out[0]], i < axis ? i : i + more);
   if (wk_is_const(d->g, n->in[1])) need_few(d, n->in[0], axis, 1 + largest(d, n->in[1]));
-  else need(d, n->in[0], axis, &all, axis);
+  else need_below(d, n->in[0], axis, all_below(d, n->in[1]));
   need_all(d, n->in[1]);
 }
 

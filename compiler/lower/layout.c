@@ -65,8 +65,19 @@ static void order_through_transpose(const wk_value *x, wk_value *y, const int64_
   set_order(y, to);
 }
 
+/* Its elements lie in another order than row-major: axes of one element make no difference. */
+static bool is_permuted(const wk_value *v) {
+  int last = -1;
+  for (int k = 0; v->has_order && k < v->type.rank; k++) {
+    if (v->type.dims[v->order[k]] == 1) continue;
+    if (v->order[k] < last) return true;
+    last = v->order[k];
+  }
+  return false;
+}
+
 /* The input that decides: of the output's rank, ordered if any is, with the output's shape if
- * any has. */
+ * any has; NULL: none is ordered. */
 static const wk_value *main_input(const wk_graph *g, const wk_node *n, const wk_value *y) {
   const wk_value *best = NULL;
   int best_score = -1;
@@ -74,13 +85,13 @@ static const wk_value *main_input(const wk_graph *g, const wk_node *n, const wk_
     if (n->in[i] == WK_NONE) continue;
     const wk_value *x = wk_val(g, n->in[i]);
     if (x->type.rank != y->type.rank) continue;
-    int score = 2 * wk_shape_equal(&x->type, &y->type) + x->has_order;
+    int score = 2 * wk_shape_equal(&x->type, &y->type) + is_permuted(x);
     if (score > best_score) {
       best = x;
       best_score = score;
     }
   }
-  return best;
+  return best && is_permuted(best) ? best : NULL;
 }
 
 static void keep_order(const wk_value *x, wk_value *y) {

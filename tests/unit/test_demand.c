@@ -42,6 +42,17 @@ static const struct {
      "  %s = map(%c, %p, %z) {body=\"select(%0, %1, %2)\"}\n  %r = reduce(%s) {axes=[1]}\n"
      "  %y = map(%x) {body=\"neg(%0)\"}\n  output %y\n  output %r\n" OPEN,
      {"map", "matmul below 1 %n", "map", "reduce", "map below 1 %n"}},
+    /* rows by positions that are below a size of one at least; another bound is none */
+    {HEAD "  %p = matmul(%x, %w)\n  %i = constant i64[8] {0, 1, 2, 3, 4, 5, 6, 7}\n"
+     "  %k = map(%n) {body=\"add(%0, -1i64)\"}\n  %j = map(%i, %k) {body=\"min(%0, %1)\"}\n"
+     "  %r = gather(%p, %j) {axis=1}\n  %y = map(%x) {body=\"neg(%0)\"}\n"
+     "  output %y\n  output %r\n" OPEN,
+     {"matmul below 1 %n", "map", "map", "gather", "map below 1 %n"}},
+    {HEAD "  %p = matmul(%x, %w)\n  %i = constant i64[8] {0, 1, 2, 3, 4, 5, 6, 7}\n"
+     "  %j = map(%i, %n) {body=\"min(%0, %1)\"}\n"
+     "  %r = gather(%p, %j) {axis=1}\n  %y = map(%x) {body=\"neg(%0)\"}\n"
+     "  output %y\n  output %r\n" OPEN,
+     {"matmul", "map", "gather", "map below 1 %n"}},
     /* a size that is computed behind who needs it comes first */
     {HEAD "  %p = matmul(%x, %w)\n  %i = constant i64[8,1] {0, 1, 2, 3, 4, 5, 6, 7}\n"
      "  %t = map(%n) {body=\"add(%0, 1i64)\"}\n"
