@@ -214,6 +214,14 @@ static void note_newer(wk_importer *im) {
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
+/* Of the model, and of the files that its tensors are in. */
+static int64_t bytes_of_files(const wk_importer *im) {
+  int64_t n = (int64_t)im->src.n, sum;
+  for (size_t i = 0; i < im->m->files.n; i++)
+    n = wk_add_ok(n, (int64_t)im->m->files.data[i].size, &sum) ? sum : INT64_MAX;
+  return n < INT64_MAX / 128 ? n : INT64_MAX / 128;
+}
+
 static wk_status build(wk_importer *im, wk_scope *s) {
   const Onnx__GraphProto *g = im->model->graph;
   if (g->n_output == 0) return wk_error(WK_INPUT, "the model has no outputs");
@@ -229,8 +237,8 @@ static wk_status build(wk_importer *im, wk_scope *s) {
     return wk_error(WK_INPUT, "nothing to compute: all outputs are empty sequences or optionals "
                               "without an element");
   note_newer(im);
-  im->m->constant_bytes_left = COMPILE_BYTES + 16 * (int64_t)im->src.n;
-  im->m->fold_work_left = COMPILE_WORK + 64 * (int64_t)im->src.n;
+  im->m->constant_bytes_left = COMPILE_BYTES + 16 * bytes_of_files(im);
+  im->m->fold_work_left = COMPILE_WORK + 64 * bytes_of_files(im);
   WK_TRY(wk_module_normalise(im->m));
   wk_survey_finish(im);
   return wk_module_verify(im->m);
