@@ -103,6 +103,18 @@ static acc combine(const folder *f, acc a, acc v) {
   return r;
 }
 
+/* What is added up may be multiplied and added at once: sums have no one order anyway. Differences
+ * are left alone: those of equal products must be 0. */
+static void contract(const folder *f) {
+  if (f->s->fold != WK_FOLD_SUM || !f->e->simd->has_fma) return;
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(f->e->b);
+  for (LLVMValueRef i = LLVMGetFirstInstruction(here); i; i = LLVMGetNextInstruction(i)) {
+    LLVMOpcode op = LLVMGetInstructionOpcode(i);
+    if (op == LLVMFMul || op == LLVMFAdd)
+      LLVMSetFastMathFlags(i, LLVMFastMathAllowContract);
+  }
+}
+
 /* The element(s) at a place; lanes that the mask turns off hold what changes nothing. `position` is
  * the scalar place along the reduced axis. */
 static acc value_at(const folder *f, const wk_nest_at *at, const wk_nest_place *w,
@@ -194,6 +206,7 @@ static void fold_group(wk_nest_at *at, const wk_nest_place *places, int n, void 
   loops *l = open_loops(f, at, f->s->kept, f->s->rank, a, n);
   wk_ssa position = f->s->rank > f->s->kept ? l->loop[f->s->kept].i : NULL;
   for (int u = 0; u < n; u++) a[u] = combine(f, a[u], value_at(f, &l->at, &places[u], position));
+  contract(f);
   close_loops(f, l, a, n);
   for (int u = 0; u < n; u++) finish(f, at, &places[u], a[u]);
 }
@@ -208,6 +221,7 @@ static void fold_run(const folder *f, const wk_nest_at *at, wk_ssa from, wk_ssa 
     wk_nest_place w = {.i = l.i, .more = (int64_t)u * lanes, .lanes = lanes};
     a[u] = combine(f, a[u], value_at(f, at, &w, l.i));
   }
+  contract(f);
   end_loop(f, &l, a, n);
 }
 
