@@ -73,7 +73,36 @@ static wk_status import(void *ctx, wk_module **out) {
   return NULL;
 }
 
+static const char *products_text(const wk_block_report *r, wk_arena *a) {
+  const char *text = wk_arena_printf(a, r->products == 1 ? "1 product's weights"
+                                                         : "%lld products' weights",
+                                     (long long)r->products);
+  if (r->tables == 0) return text;
+  return wk_arena_printf(a, "%s and %lld table%s", text, (long long)r->tables,
+                         r->tables == 1 ? "" : "s");
+}
+
+/* What --convert has made of weights. */
+static void note_blocks(compiling *x) {
+  const wk_block_report *r = &x->bound->report.blocks;
+  wk_dtype type;
+  int64_t block;
+  if (!wk_compile_convert(x->c->o, &type, &block) || !block) return;
+  const char *name = wk_dtype_name(type), *text;
+  wk_arena *a = wk_arena_new();
+  if (r->rows.n == 0)
+    text = wk_arena_printf(a, "no weights became %s: no product has a constant matrix that would "
+                           "become much smaller", name);
+  else
+    text = wk_arena_printf(a, "%s are %s in blocks of %lld: relative error %.2g (RMS), %s instead "
+                           "of %s", products_text(r, a), name, (long long)block, r->error,
+                           wk_bytes_text((uint64_t)r->bytes).s, wk_bytes_text((uint64_t)r->was).s);
+  wk_model_add_note(&x->c->notes, x->c->model, text);
+  wk_arena_free(a);
+}
+
 static void add_notes(compiling *x, wk_status s) {
+  if (!s) note_blocks(x);
   wk_model_target_notes(&x->c->notes, x->c->model, &x->bound->report, &x->c->targets,
                         x->bound->parts, s);
 }
@@ -94,8 +123,8 @@ static wk_status compile_binding(compiling *x) {
   wk_compilation *c = x->c;
   const wk_compile_options *o = c->o;
   wk_pipeline_options po = {.targets = &c->targets, .ends = {import, emit, x},
-                            .stop_after = o->stop_after, .convert = wk_compile_convert_type(o),
-                            .hook = after_step, .ctx = x};
+                            .stop_after = o->stop_after, .hook = after_step, .ctx = x};
+  wk_compile_convert(o, &po.convert, &po.convert_block);
   if (o->budget) wk_bytes_parse(o->budget, &po.memory_budget);
   po.graph_only = wk_emission_is_graph(&c->emit) && !o->stop_after;
   po.portable = wk_emission_is_program(&c->emit) && !o->stop_after;

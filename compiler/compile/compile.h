@@ -24,7 +24,7 @@ typedef struct {
   const char *emit;       /* what is written: "package", "graph" and the like, or an output of a
                              target */
   const char *stop_after; /* name of a step */
-  const char *convert;    /* what floats are stored in: "f16", "bf16" */
+  const char *convert;    /* what floats are stored in: "f16", "bf16"; weights: "i4", "i8:128" */
   const char *budget;     /* of memory, "64MiB" */
   int64_t quantize;       /* seed of --quantize-random; 0: the model as it is */
   bool weights;           /* texts have the contents of all constants */
@@ -47,8 +47,9 @@ void wk_compile_list_outputs(wk_str *out);
    .offset = offsetof(type, prefix budget)},                                                       \
   {"convert", 0, "TYPE", "store the floats of a model as f16 or bf16, weights and what goes "      \
    "between operators; each operator still computes in f32 and rounds once at its result, and "    \
-   "inputs and outputs keep their types", .kind = WK_OPTION_STRING,                                \
-   .offset = offsetof(type, prefix convert)},                                                      \
+   "inputs and outputs keep their types. Or i4 or i8: the weights of products alone, as whole "    \
+   "numbers in blocks of 32 with a scale each, i4:128 in blocks of 128",                           \
+   .kind = WK_OPTION_STRING, .offset = offsetof(type, prefix convert)},                            \
   WK_QUANTIZE_RANDOM_OPTION(type, prefix quantize),                                                \
   WK_STATE_OPTION(type, prefix state),                                                             \
   WK_BINDING_OPTIONS(type, prefix binding)
@@ -153,8 +154,9 @@ bool wk_emission_is_graph(const wk_emission *e);   /* of the module, before it i
 bool wk_emission_is_program(const wk_emission *e); /* as text */
 wk_status wk_compile_check_options(const wk_compile_options *o, const wk_emission *emit,
                                    size_t bindings) WK_MUST_CHECK;
-/* NONE: floats stay what they are. */
-wk_dtype wk_compile_convert_type(const wk_compile_options *o);
+/* What --convert asks for: type NONE without it, block 0 but for weights. False: it says something
+ * else. */
+bool wk_compile_convert(const wk_compile_options *o, wk_dtype *type, int64_t *block);
 /* wk_compilation.command */
 const char *wk_compile_command_text(const wk_compile_options *o, wk_arena *a);
 

@@ -137,6 +137,23 @@ static json_t *json_insts(const wk_compiled *bound) {
   return list;
 }
 
+/* Weights that --convert has made whole numbers. */
+static json_t *json_blocks(const wk_block_report *r) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < r->rows.n; i++) {
+    const wk_block_row *x = &r->rows.data[i];
+    json_t *o = json_object();
+    put_text(o, "node", x->node);
+    put_text(o, "weights", x->weights);
+    put_text(o, "read_by", x->is_table ? "lookup" : "product");
+    put_real(o, "relative_error", x->error);
+    put(o, "bytes_before", x->was);
+    put(o, "bytes", x->bytes);
+    json_array_append_new(list, o);
+  }
+  return list;
+}
+
 static json_t *json_binding(const wk_compilation *c, const wk_compiled *bound) {
   json_t *o = json_object();
   put_text(o, "binding", bound->binding.name);
@@ -148,6 +165,8 @@ static json_t *json_binding(const wk_compilation *c, const wk_compiled *bound) {
   put_real(o, "import_seconds", bound->import_seconds);
   put_real(o, "pipeline_seconds", bound->report.seconds);
   if (bound->report.n_integer) json_object_set_new(o, "quantised_operators", json_integers(bound));
+  if (bound->report.blocks.rows.n)
+    json_object_set_new(o, "converted_weights", json_blocks(&bound->report.blocks));
   json_object_set_new(o, "steps", json_steps(&bound->report));
   const wk_parts *p = bound->parts;
   if (!p || !p->parts.data[0].program) return o;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * blocks: a product whose weights are whole numbers of few bits, in blocks along k that have a
- * scale, and maybe a zero point, each. */
+ * scale, and maybe a zero point, each. What importing finds in a model and what --convert makes of
+ * floats are one thing, and this is how it is computed. */
 #ifndef WICK_LOWER_BLOCKS_H
 #define WICK_LOWER_BLOCKS_H
 
@@ -32,5 +33,24 @@ wk_type wk_block_scales_type(const wk_blocks *w, wk_dtype t);
 wk_value_id wk_low_block_product(wk_low *l, wk_value_id x, const wk_blocks *w);
 /* Rows of a table: f32 [dims of the indices, k]. */
 wk_value_id wk_low_block_rows(wk_low *l, const wk_blocks *w, wk_value_id indices);
+
+/* ---- floats as blocks ------------------------------------------------------------------------ */
+
+/* Floats [n, k] in memory, steps in elements. */
+typedef struct {
+  const void *data;
+  wk_dtype dtype;
+  int64_t step_n, step_k;
+} wk_block_floats;
+
+/* Sums of squares. */
+typedef struct { double error, all; } wk_block_error;
+
+/* Writes words and scales (bf16), zeroed, for 4 or 8 bits, where every zero point is that of
+ * WK_NONE. Scales are those of a few with which the largest element of a block is about as far as
+ * elements go that has the least error; elements are rounded to nearest. False: a float is not
+ * finite. */
+bool wk_block_encode(const wk_block_floats *from, const wk_blocks *w, void *words, uint16_t *scales,
+                     wk_block_error *e);
 
 #endif

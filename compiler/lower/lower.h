@@ -23,6 +23,29 @@ wk_status wk_lower_nodes(wk_module *m, wk_claims claims, void *ctx) WK_MUST_CHEC
  * has none. */
 wk_status wk_lower_node(wk_graph *g, wk_node_id n, wk_value_id *out) WK_MUST_CHECK;
 
+/* What became of the weights of a product, or of a table. Strings live in the module. */
+typedef struct {
+  const char *node, *weights;
+  bool is_table;
+  double error;       /* relative: root of sum of squares of what is lost by that of all */
+  int64_t was, bytes; /* of the floats; of numbers and scales */
+} wk_block_row;
+
+typedef struct {
+  WK_VEC(wk_block_row) rows; /* of each constant */
+  int64_t products, tables;  /* that read them */
+  double error;              /* of all, relative */
+  int64_t was, bytes;
+} wk_block_report;
+void wk_block_report_free(wk_block_report *r);
+
+/* Constant matrices of floats that products multiply by, and tables that rows are gathered from,
+ * become whole numbers of `bits` (4 or 8) in blocks of `block` (a power of two from 16 on) along k,
+ * with a scale of bf16 each; the other operands and results keep their types. What would not become
+ * much smaller stays, and so does what is not finite. `changes` grows by the nodes. */
+wk_status wk_convert_blocks(wk_module *m, int bits, int64_t block, wk_block_report *r,
+                            int64_t *changes) WK_MUST_CHECK;
+
 /* Chooses the memory order of every value (wk_value.order); convolutions write channels last if
  * that is wished for. */
 wk_status wk_layout_assign(wk_module *m, bool channels_last) WK_MUST_CHECK;

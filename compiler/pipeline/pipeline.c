@@ -148,9 +148,12 @@ static wk_status step_adapt(pipeline *l, wk_part *part, int64_t *changes) {
 
 /* Behind the passes on graphs: what they compute of weights is rounded once. */
 static wk_status step_convert(pipeline *l, wk_part *part, int64_t *changes) {
+  wk_dtype to = l->o->convert;
   (void)part;
-  if (l->o->convert == WK_DTYPE_NONE) return NULL;
-  WK_TRY(wk_convert_floats(l->m, l->o->convert, changes));
+  if (to == WK_DTYPE_NONE) return NULL;
+  if (wk_dtype_is_float(to)) WK_TRY(wk_convert_floats(l->m, to, changes));
+  else WK_TRY(wk_convert_blocks(l->m, wk_dtype_bits(to), l->o->convert_block, &l->report->blocks,
+                                changes));
   WK_TRY(wk_module_verify(l->m));
   count_weights(l->m, l->report);
   return NULL;
@@ -467,6 +470,7 @@ wk_status wk_pipeline_run(wk_module *m, const wk_pipeline_options *o, wk_pipelin
 
 void wk_pipeline_report_free(wk_pipeline_report *r) {
   wk_vec_free(&r->steps);
+  wk_block_report_free(&r->blocks);
   wk_arena_free(r->arena);
   r->arena = NULL;
 }

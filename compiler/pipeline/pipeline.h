@@ -37,6 +37,7 @@ typedef struct {
   wk_adaptation adapted; /* of the first target that says why; its name */
   const char *adapted_by;
   wk_remat_report remat; /* peak 0: there was no budget */
+  wk_block_report blocks; /* weights that became whole numbers */
   wk_arena *arena;
   wk_integer_row *integer;           /* per operator of a quantised model */
   size_t n_integer;
@@ -61,7 +62,9 @@ typedef struct {
   const wk_targets *targets;
   wk_pipeline_ends ends;        /* functions may be NULL: the module is given, nothing is written */
   const char *stop_after;       /* step name, NULL: run to the end */
-  wk_dtype convert;             /* F16 or BF16: what floats are stored in; NONE: as they are */
+  wk_dtype convert;             /* F16 or BF16: what floats are stored in; I4 or I8: weights alone;
+                                   NONE: as they are */
+  int64_t convert_block;        /* of I4 and I8: weights with one scale */
   int64_t memory_budget;        /* bytes of activations, by the estimate; 0: as it comes */
   bool graph_only;              /* stop before lowering, when the graph passes are through */
   bool portable;                /* leave out what the evaluator cannot run */

@@ -19,6 +19,10 @@ refuses 'unknown pass' 2 "did you mean 'dead-code'" "$wick" compile relu.onnx --
 refuses 'unknown processor' 2 'i386' "$wick" compile relu.onnx --cpu i386 -o out/x.wick
 refuses 'no such float' 2 "--convert f8: floats are stored as f16 or bf16" \
   "$wick" compile relu.onnx --convert f8
+for type in i4:24 i8:8 i4:2048 i4:032 i4: i8:64x f16:32; do
+  refuses "no such blocks, $type" 2 "--convert $type: .* i4 or i8, in blocks of 32 or of another" \
+    "$wick" compile relu.onnx --convert $type
+done
 refuses 'code of half a compilation' 2 'stop-after' \
   "$wick" compile relu.onnx --emit object --stop-after lower
 refuses 'output replaces the model' 2 'would overwrite' "$wick" compile relu.onnx -o ./relu.onnx

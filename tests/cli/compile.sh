@@ -35,6 +35,23 @@ for type in f16 bf16; do
 done
 gives 'converted where it is said' '\(%.*\) \{to=bf16\}' \
   "$wick" compile relu.onnx --convert bf16 --stop-after convert -q
+
+# In 4 and 8 bits: the weights of products alone, with what was lost; targets have the evaluator's
+# results.
+check 'a network of products' "$wick" zoo dlrm -o dlrm.onnx
+for row in 'i4 i4 32' 'i4:128 i4 128' 'i8 i8 32'; do
+  read -r type name block <<<"$row"
+  "$wick" compile dlrm.onnx --convert $type -o blocks.wick -q --report blocks.json 2>blocks.err
+  said="dlrm.onnx: 4 products' weights are $name in blocks of $block: relative error 0"
+  grep -qF "$said" blocks.err && good || bad "--convert $type says: $(cat blocks.err)"
+  (($(grep -c '"relative_error": 0.0' blocks.json) == 4)) && good || bad "$type: errors of tensors"
+  check "$type as a model" "$wick" compile dlrm.onnx --convert $type --emit onnx -o blocks.onnx -q
+  for target in cpu cpu:x86-64 opencl; do
+    check "$type on $target" "$wick" compare blocks.onnx --target $target
+  done
+done
+"$wick" compile relu.onnx --convert i8 -q 2>&1 >none.err | grep -q 'no weights became i8' && good ||
+  bad 'nothing to convert'
 # What may be computed of constants grows with the files that these are in: 400 MiB, of holes here.
 far_dims='dim { dim_value: 1 } dim { dim_value: 10240 }'
 cat >far.onnxtxt <<END

@@ -4,7 +4,8 @@
  *
  *   # what it is about, and the steps to take, one per line, in this order:
  *   # quantize: WORD… (quantise.h) | # step: WORD… (step.h) | # gradient | # integer |
- *   # pass: NAME | # lower | # layout | # layout: channels-last | # order | # generate |
+ *   # pass: NAME | # blocks: BITS BLOCK | # lower | # layout | # layout: channels-last |
+ *   # order | # generate |
  *   # inst-pass: NAME | # place
  *   module … or program …
  *   ----
@@ -122,6 +123,17 @@ static wk_status narrow(subject *s, const char *arg) {
   return wk_integer_narrow(s->m, &changes);
 }
 
+/* "BITS BLOCK" */
+static wk_status blocks(subject *s, const char *arg) {
+  wk_block_report r = {0};
+  int64_t changes = 0;
+  char *rest;
+  int bits = (int)strtol(arg, &rest, 10);
+  wk_status st = wk_convert_blocks(s->m, bits, strtol(rest, NULL, 10), &r, &changes);
+  wk_block_report_free(&r);
+  return st;
+}
+
 static wk_status quantise(subject *s, const char *arg) {
   if (!s->m || s->before) return wk_error(WK_USAGE, "only graphs are quantised, and once");
   s->before = s->m;
@@ -142,7 +154,7 @@ static const struct {
 } steps[] = {{"pass", run_pass}, {"integer", integer},   {"narrow", narrow},  {"lower", lower},
              {"layout", layout}, {"order", order},       {"generate", generate},
              {"place", place},   {"inst-pass", run_inst_pass}, {"quantize", quantise},
-             {"gradient", gradient}, {"step", step}};
+             {"gradient", gradient}, {"step", step}, {"blocks", blocks}};
 
 /* Runs the step that a line "# NAME" or "# NAME: ARGUMENT" asks for; other comments ask none. */
 static wk_status run_line(subject *s, const char *line, size_t n) {

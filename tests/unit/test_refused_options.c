@@ -67,7 +67,7 @@ static const char *const lines[] = {
     "compare net.onnxtxt --package p.wick --prefetch auto",
     "compare net.onnxtxt --package p.wick --effort 0",
     "compile net.onnxtxt --memory-budget much", "compile net.onnxtxt --convert f32",
-    "compile net.onnxtxt --convert i8", "compile net.onnxtxt --print-after none",
+    "compile net.onnxtxt --convert i4:33", "compile net.onnxtxt --print-after none",
     "compile net.onnxtxt --print-after foldd", "compile net.onnxtxt --stop-after none",
     "compile net.onnxtxt --emit none-at-all", "compile net.onnxtxt --emit packag",
     "compile net.onnxtxt --emit package --stop-after simplify",
