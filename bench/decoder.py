@@ -8,9 +8,16 @@ With --time N: what a token takes with caches of N positions, one thread, the ru
 Wick with the caches in its state, and as inputs and outputs; ONNX Runtime with each cache bound
 as input and output at once.
 
+--bits 4 writes the weights as MatMulNBits; --convert lets `wick compile` make blocks of those in
+f32. Its logits are apart from ONNX Runtime's in f32 by what that loses. With --time, beside it:
+Wick in f32 and with MatMulNBits of blocks of 32; ONNX Runtime in f32, with MatMulNBits, and with
+that in 8 bits (accuracy_level 4, which rounds the other operand too).
+
   bench/setup                          once: a virtual environment with the peers
-  bench/decoder.py [--tokens N] [--bits 4] [--form microsoft|standard] [--time N]
+  bench/decoder.py [--tokens N] [--bits 4 | --convert TYPE] [--form microsoft|standard] [--time N]
+                   [--width N] [--layers N]
 """
+import dataclasses
 import pathlib
 import re
 import statistics
@@ -24,14 +31,44 @@ import peers
 np, onnx, onnxruntime = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))
 helper, numpy_helper = peers.Module("onnx.helper"), peers.Module("onnx.numpy_helper")
 
-WORDS, WIDTH, HEADS, KV_HEADS, DEPTH, INNER, LAYERS, BLOCK = 97, 64, 4, 2, 16, 128, 2, 32
+WORDS, BLOCK = 97, 32
+STATE = ("--state", "past_*=now_*")
+
+
+@dataclasses.dataclass
+class Sizes:
+    """Of a decoder: the width is a multiple of 64, of 128 from 512 on."""
+    width: int
+    layers: int
+
+    @property
+    def depth(self):
+        return 16 if self.width < 512 else 64
+
+    @property
+    def heads(self):
+        return self.width // self.depth
+
+    @property
+    def kv_heads(self):
+        return self.heads // 2
+
+    @property
+    def inner(self):
+        return 2 * self.width
+
+    def cache(self, length):
+        return [1, self.kv_heads, length, self.depth]
+
+    def caches(self):
+        return [f"past_{n}{i}" for i in range(self.layers) for n in "kv"]
 
 
 class Builder:
     """A graph under construction; constants are named by their order."""
 
-    def __init__(self, bits):
-        self.nodes, self.constants, self.bits = [], [], bits
+    def __init__(self, sizes, bits, level):
+        self.nodes, self.constants, self.sizes, self.bits, self.level = [], [], sizes, bits, level
         self.rng = np.random.default_rng(5)
 
     def constant(self, value):
@@ -58,10 +95,10 @@ class Builder:
         packed = levels[..., 0::2] | levels[..., 1::2] << 4
         return self.op("MatMulNBits", x, self.constant(packed),
                        self.constant(scale.astype(np.float32).reshape(-1)), K=k, N=n, bits=4,
-                       block_size=BLOCK)
+                       block_size=BLOCK, accuracy_level=self.level)
 
     def norm(self, x):
-        gamma = self.constant(1 + self.weights(WIDTH))
+        gamma = self.constant(1 + self.weights(self.sizes.width))
         square = self.op("ReduceMean", self.op("Mul", x, x), self.constant(np.array([-1])))
         root = self.op("Sqrt", self.op("Add", square, self.constant(np.float32(1e-6))))
         return self.op("Mul", self.op("Div", x, root), gamma)
@@ -70,46 +107,47 @@ class Builder:
 def microsoft_attention(b, i, qkv, tables, length):
     past, now = ([f"{p}_{x}{i}" for x in "kv"] for p in ("past", "now"))
     return b.op("GroupQueryAttention", *qkv, *past, "last", b.constant(np.int32(length)), *tables,
-                outputs=[f"attention{i}", *now], num_heads=HEADS, kv_num_heads=KV_HEADS,
-                do_rotary=1)
+                outputs=[f"attention{i}", *now], num_heads=b.sizes.heads,
+                kv_num_heads=b.sizes.kv_heads, do_rotary=1)
 
 
 def standard_attention(b, i, qkv, tables, _):
-    q, k, v = (b.op("Transpose", b.op("Reshape", x, b.constant(np.array([1, 1, -1, DEPTH]))),
-                    perm=[0, 2, 1, 3]) for x in qkv)
+    heads = b.constant(np.array([1, 1, -1, b.sizes.depth]))
+    q, k, v = (b.op("Transpose", b.op("Reshape", x, heads), perm=[0, 2, 1, 3]) for x in qkv)
     q, k = (b.op("RotaryEmbedding", x, *tables, "position") for x in (q, k))
     k, v = (b.op("TensorScatter", f"past_{n}{i}", x, "at", outputs=[f"now_{n}{i}"])
             for n, x in (("k", k), ("v", v)))
     y = b.op("Attention", q, k, v, "", "", "", b.op("Add", "at", b.constant(np.array([1]))))
     return b.op("Reshape", b.op("Transpose", y, perm=[0, 2, 1, 3]),
-                b.constant(np.array([1, 1, HEADS * DEPTH])))
+                b.constant(np.array([1, 1, b.sizes.width])))
 
 
-def decoder(length, bits, form):
-    b = Builder(bits)
-    rates = 0.01 ** np.linspace(0, 1, DEPTH // 2)
+def decoder(sizes, length, form, bits, level=0):
+    b = Builder(sizes, bits, level)
+    width, inner = sizes.width, sizes.inner
+    rates = 0.01 ** np.linspace(0, 1, sizes.depth // 2)
     angles = np.outer(np.arange(length), rates).astype(np.float32)
     tables = [b.constant(np.cos(angles)), b.constant(np.sin(angles))]
     attention = {"microsoft": microsoft_attention, "standard": standard_attention}[form]
-    x = b.op("Gather", b.constant(b.weights(WORDS, WIDTH) * 8), "word")
+    x = b.op("Gather", b.constant(b.weights(WORDS, width) * 8), "word")
     if form == "standard":
         b.op("Cast", "last", outputs=["at"], to=7)
         b.op("Reshape", "at", b.constant(np.array([1, 1])), outputs=["position"])
-    for i in range(LAYERS):
+    for i in range(sizes.layers):
         h = b.norm(x)
-        qkv = [b.product(h, WIDTH, n * DEPTH) for n in (HEADS, KV_HEADS, KV_HEADS)]
+        qkv = [b.product(h, width, n * sizes.depth)
+               for n in (sizes.heads, sizes.kv_heads, sizes.kv_heads)]
         y = attention(b, i, qkv, tables, length)
-        x = b.op("Add", x, b.product(y, HEADS * DEPTH, WIDTH))
+        x = b.op("Add", x, b.product(y, width, width))
         h = b.norm(x)
-        gate = b.product(h, WIDTH, INNER)
+        gate = b.product(h, width, inner)
         gate = b.op("Mul", gate, b.op("Sigmoid", gate))
-        gate = b.op("Mul", gate, b.product(h, WIDTH, INNER))
-        x = b.op("Add", x, b.product(gate, INNER, WIDTH))
-    b.op("Identity", b.product(b.norm(x), WIDTH, WORDS), outputs=["logits"])
+        gate = b.op("Mul", gate, b.product(h, width, inner))
+        x = b.op("Add", x, b.product(gate, inner, width))
+    b.op("Identity", b.product(b.norm(x), width, WORDS), outputs=["logits"])
     info, f32 = helper.make_tensor_value_info, onnx.TensorProto.FLOAT
-    cache = [1, KV_HEADS, length, DEPTH]
-    pasts = [info(f"past_{n}{i}", f32, cache) for i in range(LAYERS) for n in "kv"]
-    nows = [info(f"now_{n}{i}", f32, cache) for i in range(LAYERS) for n in "kv"]
+    pasts = [info(x, f32, sizes.cache(length)) for x in sizes.caches()]
+    nows = [info(x.replace("past", "now"), f32, sizes.cache(length)) for x in sizes.caches()]
     ends = [[info("word", onnx.TensorProto.INT64, [1, 1]),
              info("last", onnx.TensorProto.INT32, [1]), *pasts],
             [info("logits", f32, [1, 1, WORDS]), *nows]]
@@ -119,11 +157,11 @@ def decoder(length, bits, form):
     return helper.make_model(graph, ir_version=10, opset_imports=opsets)
 
 
-def compiled(folder, model, *options):
+def compiled(folder, name, model, *options):
     onnx.save(model, folder / "decoder.onnx")
-    package = folder / f"decoder{len(options)}.wick"
+    package = folder / f"{name}.wick"
     subprocess.run([str(cli.wick()), "compile", str(folder / "decoder.onnx"), "-o", str(package),
-                    *options], check=True, stdout=subprocess.DEVNULL)
+                    "-q", *options], check=True, stdout=subprocess.DEVNULL)
     return package
 
 
@@ -137,18 +175,19 @@ def step_with_wick(package, folder, feeds):
     return np.load(folder / "out" / "logits.npy")
 
 
-def names_of_caches():
-    return [f"past_{n}{i}" for i in range(LAYERS) for n in "kv"]
+def convert_options(o):
+    return ["--convert", o.convert] if o.convert else []
 
 
 def compare(o, folder):
-    model = decoder(o.tokens, o.bits, o.form)
+    sizes = Sizes(o.width, o.layers)
+    model = decoder(sizes, o.tokens, o.form, o.bits)
     words = np.random.default_rng(6).integers(0, WORDS, o.tokens)
-    empty = np.zeros((1, KV_HEADS, o.tokens, DEPTH), np.float32)
+    empty = np.zeros(sizes.cache(o.tokens), np.float32)
     worst, largest = 0.0, 0.0
-    package = compiled(folder, model, "--state", "past_*=now_*")
+    package = compiled(folder, "decoder", model, *STATE, *convert_options(o))
     session = onnxruntime.InferenceSession(model.SerializeToString())
-    caches = {name: empty for name in names_of_caches()}
+    caches = {name: empty for name in sizes.caches()}
     outputs = [x.name for x in session.get_outputs()]
     for i, word in enumerate(words):
         now = {"word": np.array([[word]]), "last": np.array([i], np.int32)}
@@ -157,19 +196,20 @@ def compare(o, folder):
         worst = max(worst, float(np.abs(got - want["logits"]).max()))
         largest = max(largest, float(np.abs(want["logits"]).max()))
         caches = {k: want[k.replace("past", "now")] for k in caches}
-    print(f"{o.form}, {'f32' if not o.bits else 'i4'} weights, {o.tokens} tokens: logits up to "
-          f"{largest:.3f}, at most {worst:.2e} apart")
+    weights = o.convert or ("i4" if o.bits else "f32")
+    print(f"{o.form}, {weights} weights, {o.tokens} tokens: logits up to {largest:.3f}, at most "
+          f"{worst:.2e} apart")
 
 
-def bound_session(model, length):
+def bound_session(model, sizes, length):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
     binding = session.io_binding()
     binding.bind_cpu_input("word", np.zeros((1, 1), np.int64))
     binding.bind_cpu_input("last", np.array([length - 1], np.int32))
-    for name in names_of_caches():
-        empty = np.zeros((1, KV_HEADS, length, DEPTH), np.float32)
+    for name in sizes.caches():
+        empty = np.zeros(sizes.cache(length), np.float32)
         value = onnxruntime.OrtValue.ortvalue_from_numpy(empty)
         binding.bind_ortvalue_input(name, value)
         binding.bind_ortvalue_output(name.replace("past", "now"), value)
@@ -195,29 +235,51 @@ def milliseconds_of(run, repeat):
     return 1e3 * statistics.median(times[1:])
 
 
+def caches_apart(o, folder, sizes):
+    """Wick with caches in its state and outside of it; what is run of ONNX Runtime."""
+    model = decoder(sizes, o.time, o.form, o.bits)
+    packages = {"state": compiled(folder, "state", model, *STATE),
+                "inputs and outputs": compiled(folder, "plain", model)}
+    return packages, {"ONNX Runtime": bound_session(model, sizes, o.time)}
+
+
+def weights_apart(o, folder, sizes):
+    """Wick and ONNX Runtime with weights in f32 and in blocks."""
+    float_model, packed, in_8_bits = (decoder(sizes, o.time, o.form, bits, level)
+                                      for bits, level in ((0, 0), (4, 0), (4, 4)))
+    packages = {o.convert: compiled(folder, "convert", float_model, *STATE, *convert_options(o)),
+                "f32": compiled(folder, "f32", float_model, *STATE),
+                "MatMulNBits": compiled(folder, "packed", packed, *STATE)}
+    peer_models = {"": float_model, ", MatMulNBits": packed, ", in 8 bits": in_8_bits}
+    return packages, {f"ONNX Runtime{name}": bound_session(model, sizes, o.time)
+                      for name, model in peer_models.items()}
+
+
 def measure(o, folder):
-    model = decoder(o.time, o.bits, o.form)
-    plain = compiled(folder, model)
-    kept = compiled(folder, model, "--state", "past_*=now_*")
-    peer = bound_session(model, o.time)
-    rows = {"state": lambda: milliseconds_of_wick(kept, folder, o.time, 20),
-            "inputs and outputs": lambda: milliseconds_of_wick(plain, folder, o.time, 20),
-            "ONNX Runtime": lambda: milliseconds_of(peer, 20)}
-    taken = {name: [] for name in rows}
+    sizes = Sizes(o.width, o.layers)
+    packages, sessions = (weights_apart if o.convert else caches_apart)(o, folder, sizes)
+    taken = {name: [] for name in (*packages, *sessions)}
     for _ in range(5):
-        for name, run in rows.items():
-            taken[name].append(run())
-    first = statistics.median(taken["state"])
-    print(f"{o.form}, caches of {o.time} positions, ms a token (times the first):")
+        for name, package in packages.items():
+            taken[name].append(milliseconds_of_wick(package, folder, o.time, 20))
+        for name, session in sessions.items():
+            taken[name].append(milliseconds_of(session, 20))
+    first = statistics.median(next(iter(taken.values())))
+    print(f"{o.form}, caches of {o.time} positions, ms a token (times the first), MiB of package:")
     for name, times in taken.items():
-        print(f"  {name:20} {statistics.median(times):9.3f} "
-              f"({statistics.median(times) / first:.2f})")
+        size = f"{packages[name].stat().st_size / 2 ** 20:9.1f}" if name in packages else ""
+        print(f"  {name:26} {statistics.median(times):9.3f} "
+              f"({statistics.median(times) / first:.2f}) {size}".rstrip())
 
 
 def main():
     parser = cli.options(__doc__)
     parser.add_argument("--tokens", type=int, default=64)
-    parser.add_argument("--bits", type=int, default=0, choices=(0, 4))
+    weights = parser.add_mutually_exclusive_group()
+    weights.add_argument("--bits", type=int, default=0, choices=(0, 4))
+    weights.add_argument("--convert", metavar="TYPE", help="as that of wick compile: i4, i8:128")
+    parser.add_argument("--width", type=int, default=64)
+    parser.add_argument("--layers", type=cli.at_least(1), default=2)
     parser.add_argument("--form", default="microsoft", choices=("microsoft", "standard"))
     parser.add_argument("--time", type=int, default=0)
     o = parser.parse_args()
