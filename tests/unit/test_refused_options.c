@@ -25,7 +25,7 @@ static const char *const expected[] = {
 static const char *const lines[] = {
     /* bindings */
     "compile none.onnx --bind n", "compile none.onnx --bind =1", "compile none.onnx --bind n=",
-    "compile none.onnx --bind n=x", "compile none.onnx --bind n=1x",
+    "compile none.onnx --bind n=1x", "compile none.onnx --bind n=1x",
     "compile none.onnx --bind n=-1", "compile none.onnx --bind n=1,m=2,n=2",
     "compile none.onnx --bind n=9223372036854775808",
     "compile none.onnx --bind n=9223372036854775807", "compile none.onnx --bind n=1,",
@@ -46,7 +46,7 @@ static const char *const lines[] = {
     "compile none.onnx --bind n=1 --bind n=2 --bind n=3 --shape x=1 --shape x=2",
     "compile none.onnx --shape xx=1 --shape xx=2 --shape x=1 --shape x=2 --shape x=3",
     "compile none.onnx --bind n=1 --bind n=2 --shape x=1 --shape y=2 --shape y=4",
-    "compile none.onnx --bind n=1 --bind n=x", "compile none.onnx --shape y=1 --shape y=x",
+    "compile none.onnx --bind n=1 --bind n=1x", "compile none.onnx --shape y=1 --shape y=x",
     /* files of a model */
     "compile ext.onnxtxt -o w.bin", "grad ext.onnxtxt --emit dot -o w.bin",
     "quantize ext.onnxtxt --random 1 -o w.bin",
