@@ -19,7 +19,9 @@ typedef struct {
   wk_roles roles;
   wk_strings names;       /* of the inputs that --input gives */
   int64_t context, chunk; /* tokens */
+  int64_t least;          /* tokens of a run of the entry at hand */
   bool has_caches;
+  bool is_word;           /* of the entry at hand: it is for one token */
   wk_strings symbols;     /* that have a size */
   wk_str bind;
   wk_strings shapes;
@@ -71,10 +73,15 @@ static bool is_growing(const wk_onnx_io *io, int axis) {
   return axis > 0 && (open == 1 || axis == io->rank - 2);
 }
 
+static const char *range(wk_arena *a, int64_t least, int64_t most) {
+  return least == most ? wk_arena_printf(a, "%lld", (long long)most)
+                       : wk_arena_printf(a, "%lld..%lld", (long long)least, (long long)most);
+}
+
 /* "1..64"; NULL: nothing follows from what the input is. */
 static const char *size_of(const suggesting *x, size_t i, int axis) {
   const wk_onnx_io *io = &x->info->inputs.data[i];
-  int64_t run = x->has_caches ? x->chunk : x->context;
+  int64_t run = !x->has_caches ? x->context : x->is_word ? 1 : x->chunk;
   bool is_last = axis + 1 == io->rank;
   switch (x->roles.roles[i]) {
     case WK_DECODER_NONE:
@@ -84,10 +91,9 @@ static const char *size_of(const suggesting *x, size_t i, int axis) {
       return axis ? wk_arena_printf(x->a, "0..%lld", (long long)x->context) : "1";
     case WK_DECODER_IDS:
     case WK_DECODER_POSITIONS:
-      return is_last ? wk_arena_printf(x->a, "1..%lld", (long long)run) : "1";
+      return is_last ? range(x->a, x->least, run) : "1";
     case WK_DECODER_MASK:
-      if (x->has_caches) run += x->context;
-      return is_last ? wk_arena_printf(x->a, "1..%lld", (long long)run) : "1";
+      return is_last ? range(x->a, x->least, x->has_caches ? run + x->context : run) : "1";
     default: return "1";
   }
 }
@@ -136,15 +142,29 @@ static void add_shape(suggesting *x, size_t i) {
   wk_str_free(&b);
 }
 
-static void suggest_sizes(suggesting *x, wk_binding_args *binding) {
+/* One entry. */
+static void suggest_entry(suggesting *x, wk_binding_args *binding) {
   size_t n = x->info->inputs.n;
+  x->symbols.n = x->bind.n = x->shapes.n = 0;
   bind_symbols(x, x->roles.ids); /* whose sizes others share */
   for (size_t i = 0; i < n; i++)
     if (x->roles.roles[i] != WK_DECODER_MASK) bind_symbols(x, i);
   for (size_t i = 0; i < n; i++) bind_symbols(x, i); /* masks: the rest follows from the others */
   for (size_t i = 0; i < n; i++) add_shape(x, i);
-  binding->bind = (wk_strings){0};
   if (x->bind.n) wk_vec_push(&binding->bind, wk_arena_strdup(x->a, x->bind.s));
+}
+
+/* An entry for a single token, which is the quickest for it, and one for several; a single entry
+ * where axes have no names, or there are no caches. */
+static void suggest_sizes(suggesting *x, wk_binding_args *binding) {
+  binding->bind = (wk_strings){0};
+  x->least = 1;
+  x->is_word = x->has_caches;
+  suggest_entry(x, binding);
+  x->is_word = false;
+  if (x->shapes.n || !x->has_caches) binding->bind.n = 0;
+  x->least = binding->bind.n ? 2 : 1;
+  if (x->least <= x->chunk) suggest_entry(x, binding);
   binding->shape = x->shapes;
 }
 

@@ -96,7 +96,8 @@ for package in grow kept fixed state one several; do
 done
 writes 'a model whose caches grow' want.txt "$wick" generate "$open/decoder.onnx" -t prompt.txt \
   -n 8
-told="--bind 'batch_size=1,sequence_length=1..64,past_sequence_length=0..1024' --state auto"
+told="--bind 'batch_size=1,sequence_length=1,past_sequence_length=0..1024' \
+--bind 'batch_size=1,sequence_length=2..64,past_sequence_length=0..1024' --state auto"
 grep -qxF "wick: $open/decoder.onnx: compiled as with $told" got.err && good ||
   bad "sizes are told: $(cat got.err)"
 rate='[0-9.]+ tokens/s'
@@ -104,7 +105,7 @@ grep -qE "^wick: prompt 10 tokens, $rate; generated 8 tokens, $rate; caches " go
   bad "summary: $(cat got.err)"
 writes 'a model whose caches stay' want.txt "$wick" generate "$open/decoder_fixed.onnx" \
   -t prompt.txt -n 8 -q
-[[ $(cat got.err) == *"compiled as with --bind 'seq=1..64' --state auto"* ]] && good ||
+[[ $(cat got.err) == *"compiled as with --bind 'seq=1' --bind 'seq=2..64' --state auto"* ]] && good ||
   bad "a state is told: $(cat got.err)"
 writes 'options for a model' want.txt "$wick" generate "$open/decoder_fixed.onnx" -t prompt.txt \
   -n 8 -q --bind seq=1..3 --state 'past_*=present_*'
