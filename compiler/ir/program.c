@@ -102,6 +102,18 @@ void wk_block_append(wk_block *b, wk_inst *i) { wk_vec_push(&b->insts, i); }
 
 wk_view wk_view_none(void) { return (wk_view){.buffer = WK_NONE}; }
 
+int wk_limit_last_axis(const wk_inst *i, const wk_limit *l) {
+  const wk_view *space = &i->operands[i->op == WK_OP_REDUCE ? i->n_out : 0];
+  int64_t count = 1;
+  if (!wk_limit_has_rows(l)) return l->axis;
+  for (int axis = l->axis; axis < space->rank; axis++) {
+    bool fits = wk_mul_ok(count, space->dims[axis], &count);
+    if (!fits || count > l->rows.dims[0]) return -1;
+    if (count == l->rows.dims[0]) return axis;
+  }
+  return -1;
+}
+
 wk_view wk_view_dense(uint32_t buffer, const wk_type *t, wk_role role) {
   wk_view v = {
       .buffer = buffer, .role = role, .dtype = wk_dtype_storage(t->dtype), .rank = t->rank};

@@ -61,10 +61,15 @@ typedef struct { WK_VEC(wk_inst *) insts; } wk_block;
  * the dims of operand 0, of a reduce those of its inputs) from `size` on; along an axis that a
  * reduce folds nothing there changes the result. Axis `rank` of a matmul is the one that it sums
  * over: from `size` on one of its operands is zero. Whoever computes it all the same does nothing
- * wrong. A size below 0 is as 0. */
+ * wrong. A size below 0 is as 0.
+ *
+ * With `rows` the positions that are needed are its first `size` elements instead of 0, 1, …: they
+ * are those of the axis, each once, in an order that a run decides. They may go along several axes,
+ * `axis` and as many behind it as have together as many positions as `rows` has elements. */
 typedef struct {
   int axis;
   wk_view size; /* @in, i64[] */
+  wk_view rows; /* @in, i64[n]; buffer WK_NONE: none */
 } wk_limit;
 enum { WK_MAX_LIMITS = 3 };
 
@@ -118,11 +123,16 @@ bool wk_program_touches(const wk_program *p, wk_region r, bool writes);
 wk_inst *wk_inst_new(wk_program *p, wk_op op, const char *name, uint32_t n_out,
                      uint32_t n_operands);
 void wk_block_append(wk_block *b, wk_inst *i);
-/* All that it reads and writes: its operands, then the sizes of its limits. */
-static inline uint32_t wk_inst_views(const wk_inst *i) { return i->n_operands + i->n_limits; }
+/* All that it reads and writes: its operands, then size and rows of its limits. */
+static inline uint32_t wk_inst_views(const wk_inst *i) { return i->n_operands + 2 * i->n_limits; }
 static inline wk_view *wk_inst_view(wk_inst *i, uint32_t k) {
-  return k < i->n_operands ? &i->operands[k] : &i->limits[k - i->n_operands].size;
+  wk_limit *l = k < i->n_operands ? NULL : &i->limits[(k - i->n_operands) / 2];
+  if (!l) return &i->operands[k];
+  return (k - i->n_operands) % 2 ? &l->rows : &l->size;
 }
+static inline bool wk_limit_has_rows(const wk_limit *l) { return l->rows.buffer != WK_NONE; }
+/* The last axis that the limit's positions go along; -1: there is none. */
+int wk_limit_last_axis(const wk_inst *i, const wk_limit *l);
 /* Operand k, no output, is read element by element where the output is written. */
 static inline bool wk_inst_is_elementwise(const wk_inst *i, uint32_t k) {
   return k >= i->n_out && wk_op_is_elementwise(i->op, k - i->n_out);

@@ -254,23 +254,49 @@ static wk_status leave_body(parser *p) {
   return f.body + 1 < f.inst->n_bodies ? enter_body(p, f.inst, f.body + 1) : NULL;
 }
 
-/* below AXIS %BUFFER, any number of times. */
+static wk_status parse_mention(parser *p, uint32_t *buffer) {
+  wk_token at = p->lex.tok;
+  const char *name;
+  WK_TRY(wk_lex_text(&p->lex, WK_TOK_VALUE, &name));
+  return wk_map_get(p->p->names, name, buffer)
+             ? NULL
+             : ERROR_AT(p, &at, "there is no buffer %%%s", name);
+}
+
+/* of %BUFFER[N], or nothing. */
+static wk_status parse_rows(parser *p, wk_view *rows) {
+  wk_type list = {.dtype = WK_I64, .rank = 1};
+  uint32_t buffer;
+  bool found;
+  *rows = wk_view_none();
+  WK_TRY(wk_lex_accept_word(&p->lex, "of", &found));
+  if (!found) return NULL;
+  WK_TRY(parse_mention(p, &buffer));
+  WK_TRY(wk_lex_expect(&p->lex, '['));
+  WK_TRY(wk_lex_int(&p->lex, &list.dims[0]));
+  WK_TRY(wk_lex_expect(&p->lex, ']'));
+  *rows = wk_view_dense(buffer, &list, WK_ROLE_IN);
+  return NULL;
+}
+
+/* below AXIS %BUFFER [of %BUFFER[N]], any number of times. */
 static wk_status parse_limits(parser *p, wk_inst *i) {
   static const wk_type scalar = {.dtype = WK_I64};
   for (bool found;;) {
     int64_t axis;
     uint32_t buffer;
-    const char *name;
+    wk_limit l = {0};
     wk_token at = p->lex.tok;
     WK_TRY(wk_lex_accept_word(&p->lex, "below", &found));
     if (!found) return NULL;
     WK_TRY(wk_lex_int(&p->lex, &axis));
-    WK_TRY(wk_lex_text(&p->lex, WK_TOK_VALUE, &name));
-    if (!wk_map_get(p->p->names, name, &buffer))
-      return ERROR_AT(p, &at, "there is no buffer %%%s", name);
+    WK_TRY(parse_mention(p, &buffer));
+    WK_TRY(parse_rows(p, &l.rows));
     if (i->n_limits == WK_MAX_LIMITS || axis < 0 || axis >= WK_MAX_RANK)
       return ERROR_AT(p, &at, "a limit too many, or of no axis");
-    i->limits[i->n_limits++] = (wk_limit){(int)axis, wk_view_dense(buffer, &scalar, WK_ROLE_IN)};
+    l.axis = (int)axis;
+    l.size = wk_view_dense(buffer, &scalar, WK_ROLE_IN);
+    i->limits[i->n_limits++] = l;
   }
 }
 

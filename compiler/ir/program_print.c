@@ -110,6 +110,10 @@ void wk_inst_print(wk_str *b, const wk_program *p, const wk_inst *i) {
   for (uint32_t k = 0; k < i->n_limits; k++) {
     wk_str_printf(b, " below %d ", i->limits[k].axis);
     wk_print_name(b, '%', p->buffers.data[i->limits[k].size.buffer].name);
+    if (!wk_limit_has_rows(&i->limits[k])) continue;
+    wk_str_add(b, " of ");
+    wk_print_name(b, '%', p->buffers.data[i->limits[k].rows.buffer].name);
+    wk_ints_print(b, i->limits[k].rows.dims, 1, '[', ']');
   }
   if (i->name && *i->name) {
     wk_str_add(b, " ");

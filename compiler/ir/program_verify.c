@@ -195,6 +195,14 @@ static wk_status check_scratch(checker *c, const wk_inst *i) {
   return NULL;
 }
 
+/* Along axes of the instruction, and within its buffer. */
+static bool are_rows(const wk_program *p, const wk_inst *i, const wk_limit *l) {
+  const wk_view *v = &l->rows;
+  bool is_list = v->buffer < p->buffers.n && v->dtype == WK_I64 && v->rank == 1 && v->dims[0] >= 0;
+  return is_list && v->dims[0] <= p->buffers.data[v->buffer].size / 8 && wk_view_is_dense(v) &&
+         v->offset == 0 && v->step == 0 && wk_limit_last_axis(i, l) >= 0;
+}
+
 static wk_status check_limits(const wk_program *p, const wk_inst *i) {
   int rank = i->n_operands ? i->operands[0].rank : 0;
   for (uint32_t k = 0; k < i->n_limits; k++) {
@@ -204,6 +212,8 @@ static wk_status check_limits(const wk_program *p, const wk_inst *i) {
     if (!b || b->size < 8 || l->size.dtype != WK_I64 || l->size.rank != 0 || l->axis < 0 ||
         l->axis >= rank + (i->op == WK_OP_MATMUL))
       return BAD_INST(i, "limit %u is no size, or of no axis", k);
+    if (wk_limit_has_rows(l) && (l->axis >= rank || !are_rows(p, i, l)))
+      return BAD_INST(i, "limit %u has rows that are not those of its axes", k);
   }
   return NULL;
 }

@@ -9,10 +9,12 @@
 #define UNKNOWN (WK_NONE - 1) /* nobody has asked yet */
 #define FEW (WK_NONE - 2)
 
-/* A value of booleans that is true at most at positions below a size along one axis. */
+/* A value of booleans that is true at most at positions below a size along one axis, or where a
+ * predicate is true along `span` axes. */
 typedef struct {
   int axis; /* -1: it is none */
   wk_value_id size;
+  int span; /* 0: of a size */
 } mask;
 
 /* From a size on a value has the same number everywhere. */
@@ -56,13 +58,34 @@ static bool is_size(const demand *d, wk_value_id v) {
          !wk_is_variable(d->g, v);
 }
 
+bool wk_is_predicate(const wk_graph *g, wk_value_id v) {
+  return wk_val(g, v)->type.dtype == WK_BOOL;
+}
+
+/* A value of booleans along neighbouring axes, as a mask of its own. */
+static mask predicate_of(const demand *d, wk_value_id v) {
+  const wk_type *t = type(d, v);
+  mask m = {.axis = -1, .size = v};
+  int last = -1;
+  if (t->dtype != WK_BOOL || wk_is_const(d->g, v) || wk_is_variable(d->g, v)) return m;
+  for (int i = 0; i < t->rank; i++) {
+    if (t->dims[i] == 1) continue;
+    if (last >= 0 && last != i - 1) return (mask){.axis = -1};
+    last = i;
+    if (m.axis < 0) m.axis = i;
+  }
+  m.span = last - m.axis + 1;
+  return m;
+}
+
 static mask mask_in(const demand *d, const wk_node *n, const wk_expr *e, uint16_t k, int rank);
 
-/* True only where both are. */
+/* True only where both are; a size says more than a predicate. */
 static mask mask_of_both(const demand *d, const wk_node *n, const wk_expr *e,
                          const wk_expr_node *x, int rank) {
-  mask m = mask_in(d, n, e, x->arg[0], rank);
-  return m.axis >= 0 ? m : mask_in(d, n, e, x->arg[1], rank);
+  mask m = mask_in(d, n, e, x->arg[0], rank), other = mask_in(d, n, e, x->arg[1], rank);
+  bool is_first = m.axis >= 0 && (!m.span || other.axis < 0 || other.span);
+  return is_first ? m : other;
 }
 
 /* Node k of a map's expression as a mask of the result, whose rank is `rank`. */
@@ -82,7 +105,7 @@ static mask mask_in(const demand *d, const wk_node *n, const wk_expr *e, uint16_
   wk_value_id positions = n->in[at->imm.i], bound = n->in[size->imm.i];
   int axis = counting_axis(d, positions);
   if (axis < 0 || !is_size(d, bound)) return none;
-  return (mask){axis + rank - type(d, positions)->rank, bound};
+  return (mask){axis + rank - type(d, positions)->rank, bound, 0};
 }
 
 /* The axis of y, a reshape of x, that has the positions of axis i of x, as many before and behind
@@ -100,7 +123,9 @@ static int same_axis(const wk_type *x, const wk_type *y, int i) {
 static mask reshaped_mask(const demand *d, const wk_node *n) {
   mask m = d->masks[n->in[0]];
   int axis = m.axis < 0 ? -1 : same_axis(type(d, n->in[0]), type(d, n->out[0]), m.axis);
-  return (mask){axis, m.size};
+  for (int i = 1; i < m.span && axis >= 0; i++)
+    if (same_axis(type(d, n->in[0]), type(d, n->out[0]), m.axis + i) != axis + i) axis = -1;
+  return (mask){axis, m.size, m.span};
 }
 
 /* ---- rests ----------------------------------------------------------------------------------- */
@@ -145,6 +170,7 @@ static rest rest_of_select(const demand *d, const wk_node *n, const wk_expr *e,
   rest r = rest_in(d, n, e, x->arg[1], axis, rank);
   mask m = mask_in(d, n, e, x->arg[0], rank);
   if (other->op != WK_EX_CONST) return no_rest;
+  if (m.span) m.axis = -1; /* what is false lies anywhere */
   if (m.axis == axis && wk_dtype_is_float(other->dtype)) return (rest){m.size, {.f = other->imm.f}};
   if (m.axis == axis) return (rest){m.size, {.i = other->imm.i}};
   return r.size != WK_NONE && is_number(other, &r) ? r : no_rest;
@@ -201,7 +227,9 @@ static void find_folds(demand *d, const wk_node *n) {
 
 static void find_masks(demand *d) {
   for (size_t v = 0; v < d->g->values.n; v++) {
-    d->masks[v].axis = -1;
+    d->masks[v] = wk_val(d->g, (wk_value_id)v)->kind == WK_VALUE_INPUT
+                      ? predicate_of(d, (wk_value_id)v)
+                      : (mask){.axis = -1};
     for (int i = 0; i < WK_MAX_RANK; i++) d->rests[v][i] = no_rest, d->folds[v][i] = WK_NONE;
   }
   for (size_t i = 0; i < d->g->nodes.n; i++) {
@@ -213,6 +241,7 @@ static void find_masks(demand *d) {
     const wk_expr *e = n->op == WK_OP_MAP ? WK_ATTR(n, map)->body : NULL;
     if (e && type(d, n->out[0])->dtype == WK_BOOL)
       d->masks[n->out[0]] = mask_in(d, n, e, e->results[0], type(d, n->out[0])->rank);
+    if (d->masks[n->out[0]].axis < 0) d->masks[n->out[0]] = predicate_of(d, n->out[0]);
   }
 }
 
@@ -240,16 +269,19 @@ static void join(const demand *d, wk_need *to, int k, const wk_need *of, int i) 
   } else if (a == UNKNOWN) {
     to->below[k] = b;
     to->few[k] = of->few[i];
+    to->span[k] = of->span[i];
   } else if (a == FEW || b == FEW) {
     wk_value_id size = a == FEW ? b : a;
     to->below[k] = size != WK_NONE && few <= least_of(d, size) ? size : WK_NONE;
-  } else if (a != b) {
+    to->span[k] = 0;
+  } else if (a != b || to->span[k] != of->span[i]) {
     to->below[k] = WK_NONE;
+    to->span[k] = 0;
   }
 }
 
 static wk_need unknown(void) {
-  wk_need n = {{0}, {0}};
+  wk_need n = {{0}, {0}, {0}};
   for (int i = 0; i < WK_MAX_RANK; i++) n.below[i] = UNKNOWN;
   return n;
 }
@@ -257,8 +289,26 @@ static wk_need unknown(void) {
 static const wk_need all = {.below = {WK_NONE, WK_NONE, WK_NONE, WK_NONE, WK_NONE, WK_NONE,
                                       WK_NONE, WK_NONE}};
 
+/* A predicate of so many axes goes along these of v. */
+static bool goes_along(const demand *d, wk_value_id v, int axis, int span, wk_value_id predicate) {
+  const wk_type *t = type(d, v);
+  int64_t count = 1;
+  if (axis + span > t->rank) return false;
+  for (int i = axis; i < axis + span; i++)
+    if (!wk_mul_ok(count, t->dims[i], &count)) return false;
+  return count == wk_type_count(type(d, predicate));
+}
+
+/* Predicates of several axes must have all of them where they were. */
+static void need_span(demand *d, wk_value_id v, int axis, const wk_need *of, int i) {
+  if (v == WK_NONE) return;
+  bool fits = !of->span[i] || goes_along(d, v, axis, of->span[i], of->below[i]);
+  join(d, &d->needs[v], axis, fits ? of : &all, i);
+}
+
 static void need(demand *d, wk_value_id v, int axis, const wk_need *of, int i) {
-  if (v != WK_NONE) join(d, &d->needs[v], axis, of, i);
+  if (of->span[i] > 1) of = &all;
+  need_span(d, v, axis, of, i);
 }
 
 static void need_few(demand *d, wk_value_id v, int axis, int64_t few) {
@@ -280,7 +330,7 @@ static void need_all(demand *d, wk_value_id v) {
 static void need_broadcast(demand *d, wk_value_id v, const wk_need *of, int rank) {
   if (v == WK_NONE) return;
   const wk_type *t = type(d, v);
-  for (int i = 0; i < t->rank; i++) need(d, v, i, of, i + rank - t->rank);
+  for (int i = 0; i < t->rank; i++) need_span(d, v, i, of, i + rank - t->rank);
 }
 
 /* What the results of a map are needed for together. */
@@ -291,6 +341,13 @@ static wk_need need_of_results(const demand *d, const wk_node *n) {
     for (int i = 0; i < type(d, n->out[k])->rank; i++) join(d, &of, i, &d->needs[n->out[k]], i);
   }
   return of;
+}
+
+/* Below a size rather than where a predicate is true, which is no more than a licence. */
+static void narrow(wk_need *of, const mask *m) {
+  if (m->span && of->below[m->axis] < FEW) return;
+  of->below[m->axis] = m->size;
+  of->span[m->axis] = m->span;
 }
 
 /* One visit of an expression's nodes from the results: what each is needed for, which selects
@@ -307,7 +364,7 @@ static void need_through(demand *d, const wk_node *n, const wk_expr *e, const wk
       wk_need own = needs[k];
       mask m = {.axis = -1};
       if (x->op == WK_EX_SELECT && j == 1) m = mask_in(d, n, e, x->arg[0], rank);
-      if (m.axis >= 0 && m.axis < rank) own.below[m.axis] = m.size;
+      if (m.axis >= 0 && m.axis < rank) narrow(&own, &m);
       for (int i = 0; i < rank; i++) join(d, &needs[x->arg[j]], i, &own, i);
     }
   }
@@ -333,8 +390,11 @@ static void through_reduce(demand *d, const wk_node *n) {
     if (folds) {
       of.below[i] = d->folds[n->out[0]][i];
     } else {
-      of.below[i] = d->needs[n->out[0]].below[a->keepdims ? i : next];
-      of.few[i] = d->needs[n->out[0]].few[a->keepdims ? i : next];
+      const wk_need *y = &d->needs[n->out[0]];
+      int from = a->keepdims ? i : next;
+      of.below[i] = y->span[from] > 1 ? WK_NONE : y->below[from];
+      of.few[i] = y->few[from];
+      of.span[i] = y->span[from] > 1 ? 0 : y->span[from];
     }
     if (folds) k++;
     else next++;
@@ -343,23 +403,61 @@ static void through_reduce(demand *d, const wk_node *n) {
   else need_broadcast(d, n->in[0], &of, rank);
 }
 
+/* All positions of an axis are needed, whatever goes along it. */
+static void need_no_axis(wk_need *of, int axis) {
+  for (int i = 0; i <= axis; i++) {
+    if (i < axis && i + of->span[i] <= axis) continue;
+    of->below[i] = WK_NONE;
+    of->span[i] = 0;
+  }
+}
+
 static void through_matmul(demand *d, const wk_node *n) {
   const wk_need *of = &d->needs[n->out[0]];
   int rank = type(d, n->out[0])->rank;
   for (uint32_t k = 0; k < n->n_in; k++) {
     if (n->in[k] == WK_NONE) continue;
     wk_need own = *of;
-    if (k == 0) own.below[rank - 1] = WK_NONE; /* what is summed up */
-    if (k == 1) own.below[rank - 2] = WK_NONE;
+    if (k < 2) need_no_axis(&own, rank - 1 - (int)k); /* what is summed up */
     if (k == 2) need_all(d, n->in[k]);
     else need_broadcast(d, n->in[k], &own, rank);
   }
+}
+
+/* The axes of x, of which y is a reshape, that have the positions of `span` axes of y from `axis` on,
+ * and nothing else. */
+static bool same_axes(const wk_type *x, const wk_type *y, int axis, int span, int *from, int *n) {
+  int64_t before = 1, count = 1, below = 1, along = 1;
+  int k = 0;
+  if (!wk_type_count(x)) return false;
+  for (int i = 0; i < axis + span; i++) *(i < axis ? &before : &count) *= y->dims[i];
+  while (k < x->rank && below < before) below *= x->dims[k++];
+  if (below != before) return false;
+  for (*from = k; k < x->rank && along < count;) along *= x->dims[k++];
+  *n = k - *from;
+  return along == count && *n > 0;
+}
+
+/* Predicates of results of a reshape; true: axis i of its operand is among theirs. */
+static bool through_reshaped_predicate(demand *d, const wk_node *n, int i) {
+  const wk_type *x = type(d, n->in[0]), *y = type(d, n->out[0]);
+  const wk_need *of = &d->needs[n->out[0]];
+  for (int k = 0, from, span; k < y->rank; k++) {
+    if (!of->span[k] || !same_axes(x, y, k, of->span[k], &from, &span)) continue;
+    if (i < from || i >= from + span) continue;
+    wk_need own = all;
+    if (i == from) own.below[0] = of->below[k], own.span[0] = span;
+    need_span(d, n->in[0], i, &own, 0);
+    return true;
+  }
+  return false;
 }
 
 static void through_reshape(demand *d, const wk_node *n) {
   const wk_type *x = type(d, n->in[0]), *y = type(d, n->out[0]);
   for (int i = 0; i < x->rank; i++) {
     int axis = same_axis(x, y, i);
+    if (through_reshaped_predicate(d, n, i)) continue;
     need(d, n->in[0], i, axis < 0 ? &all : &d->needs[n->out[0]], axis < 0 ? i : axis);
   }
 }
@@ -376,7 +474,7 @@ static void through_slice(demand *d, const wk_node *n) {
     int64_t last = a->starts.v[i] + (a->sizes.v[i] - 1) * a->steps.v[i];
     int64_t end = 1 + (last > a->starts.v[i] ? last : a->starts.v[i]);
     bool from_start = a->starts.v[i] == 0 && a->steps.v[i] == 1;
-    bool is_open = from_start && d->needs[n->out[0]].below[i] < FEW;
+    bool is_open = from_start && !d->needs[n->out[0]].span[i] && d->needs[n->out[0]].below[i] < FEW;
     if (is_open || end == type(d, n->in[0])->dims[i])
       need(d, n->in[0], i, from_start ? &d->needs[n->out[0]] : &all, i);
     else need_few(d, n->in[0], i, end);
@@ -463,6 +561,46 @@ static void through_gather(demand *d, const wk_node *n) {
   need_all(d, n->in[1]);
 }
 
+/* ---- loops ----------------------------------------------------------------------------------- */
+
+/* Scanned along its first axis, as the loop goes. */
+static bool scans_first(const wk_attr_loop *a, int64_t k) {
+  return k >= 0 && k < a->n_scan && a->scan_axes.v[k] == 0;
+}
+
+/* Slice k of what is scanned is needed where a slice of predicate j is true: of the whole what is
+ * needed where the whole predicate is. */
+static bool through_slices(demand *d, const wk_node *n, const wk_demand *body, int64_t k) {
+  const wk_attr_loop *a = WK_ATTR(n, loop);
+  const wk_graph *b = n->bodies[0];
+  wk_value_id whole = n->in[1 + a->n_state + k];
+  const wk_need *of = &body[b->inputs.data[1 + a->n_state + k]].need;
+  if (!scans_first(a, k) || !of->span[0]) return false;
+  for (int64_t j = 0; j < a->n_scan; j++) {
+    wk_need own = all;
+    if (of->below[0] != b->inputs.data[1 + a->n_state + j] || !scans_first(a, j) ||
+        a->scan_reverse.v[j] != a->scan_reverse.v[k])
+      continue;
+    own.below[0] = n->in[1 + a->n_state + j];
+    own.span[0] = 1 + of->span[0];
+    mask m = d->masks[own.below[0]];
+    if (m.axis != 0 || m.size != own.below[0] || wk_is_const(d->g, own.below[0])) return false;
+    for (int i = 0; i < type(d, whole)->rank; i++) need_span(d, whole, i, &own, i);
+    return true;
+  }
+  return false;
+}
+
+static void through_loop(demand *d, const wk_node *n) {
+  const wk_attr_loop *a = WK_ATTR(n, loop);
+  const wk_demand *body = wk_demand_find(n->bodies[0], d->a);
+  for (uint32_t k = 0; k < n->n_in; k++) {
+    int64_t scan = (int64_t)k - 1 - a->n_state;
+    if (scan >= 0 && scan < a->n_scan && body && through_slices(d, n, body, scan)) continue;
+    need_all(d, n->in[k]);
+  }
+}
+
 static void through(demand *d, const wk_node *n) {
   switch (n->op) {
     case WK_OP_MAP: through_map(d, n); break;
@@ -472,6 +610,7 @@ static void through(demand *d, const wk_node *n) {
     case WK_OP_TRANSPOSE: through_transpose(d, n); break;
     case WK_OP_SLICE: through_slice(d, n); break;
     case WK_OP_GATHER: through_gather(d, n); break;
+    case WK_OP_LOOP: through_loop(d, n); break;
     case WK_OP_CONCAT: along(d, n, WK_ATTR(n, concat)->axis); break;
     case WK_OP_SPLIT: along(d, n, WK_ATTR(n, split)->axis); break;
     case WK_OP_EXPAND:
@@ -497,9 +636,10 @@ static wk_value_id size_of(const wk_graph *g, const wk_open_axis *a) {
 static void need_outputs(demand *d) {
   const wk_graph *g = d->g;
   size_t plain = wk_graph_plain_outputs(g);
+  bool is_main = g == g->module->main;
   for (size_t i = 0; i < g->outputs.n; i++) {
     wk_need of = all;
-    for (size_t k = 0; i < plain && k < g->module->open_axes.n; k++) {
+    for (size_t k = 0; is_main && i < plain && k < g->module->open_axes.n; k++) {
       const wk_open_axis *a = &g->module->open_axes.data[k];
       if (a->is_output && !strcmp(a->tensor, g->output_names.data[i]))
         of.below[a->axis] = size_of(g, a);
@@ -512,11 +652,10 @@ static void need_outputs(demand *d) {
 static bool has_sizes(const demand *d) {
   for (size_t v = 0; v < d->g->values.n; v++)
     if (d->masks[v].axis >= 0) return true;
-  return d->g->module->open_axes.n > 0;
+  return d->g == d->g->module->main && d->g->module->open_axes.n > 0;
 }
 
 wk_demand *wk_demand_find(const wk_graph *g, wk_arena *a) {
-  if (g != g->module->main) return NULL;
   demand d = {.g = g, .a = a, .needs = wk_arena_alloc(a, g->values.n * sizeof *d.needs),
               .masks = wk_arena_alloc(a, g->values.n * sizeof *d.masks),
               .rests = wk_arena_alloc(a, g->values.n * sizeof *d.rests),
@@ -535,7 +674,7 @@ wk_demand *wk_demand_find(const wk_graph *g, wk_arena *a) {
       const rest *r = &d.rests[v][i];
       bool is_zero = wk_dtype_is_float(type(&d, (wk_value_id)v)->dtype) ? r->number.f == 0
                                                                        : r->number.i == 0;
-      if (d.needs[v].below[i] >= FEW) d.needs[v].below[i] = WK_NONE;
+      if (d.needs[v].below[i] >= FEW) d.needs[v].below[i] = WK_NONE, d.needs[v].span[i] = 0;
       out[v].zero[i] = r->size != WK_NONE && is_zero ? r->size : WK_NONE;
       out[v].fold[i] = d.folds[v][i];
     }

@@ -175,18 +175,6 @@ static int axis_of_result(const wk_node *n, int d) {
   return a->keepdims ? d : d - before;
 }
 
-/* The size below which all results are needed along the axis; WK_NONE: there is none. */
-static wk_value_id needed_below(const wk_gen_graph *gg, const wk_node *n, int axis) {
-  wk_value_id below = WK_NONE;
-  for (uint32_t k = 0; k < n->n_out; k++) {
-    if (n->out[k] == WK_NONE) continue;
-    wk_value_id own = gg->demand[n->out[k]].need.below[axis];
-    if (own == WK_NONE || (below != WK_NONE && own != below)) return WK_NONE;
-    below = own;
-  }
-  return below;
-}
-
 /* From which on what a matmul sums over is zero. */
 static wk_value_id summed_below(const wk_gen_graph *gg, const wk_node *n) {
   int a = wk_val(gg->g, n->in[0])->type.rank, b = wk_val(gg->g, n->in[1])->type.rank;
@@ -194,30 +182,45 @@ static wk_value_id summed_below(const wk_gen_graph *gg, const wk_node *n) {
   return below != WK_NONE ? below : gg->demand[n->in[1]].zero[b - 2];
 }
 
-/* It has been written when the node's instructions begin. */
-static bool is_there(const wk_gen_graph *gg, const wk_node *n, wk_value_id v) {
+/* It has been written when the next instructions begin. */
+static bool is_there(const wk_gen_graph *gg, wk_value_id v) {
   const wk_value *x = wk_val(gg->g, v);
-  return x->kind != WK_VALUE_NODE || gg->is_early[x->node] || wk_nod(gg->g, x->node) < n;
+  return x->kind != WK_VALUE_NODE || gg->is_done[x->node];
 }
 
-static void add_limit(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i, int axis,
-                      wk_value_id below) {
-  if (below == WK_NONE || i->n_limits == WK_MAX_LIMITS || !is_there(gg, n, below)) return;
-  wk_view size = *wk_gen_storage(c, gg, below);
-  size.rank = 0;
-  size.role = WK_ROLE_IN;
-  i->limits[i->n_limits++] = (wk_limit){axis, size};
+static void add_limit(wk_gen *c, wk_gen_graph *gg, wk_inst *i, int axis, wk_value_id below) {
+  if (below == WK_NONE || i->n_limits == WK_MAX_LIMITS || !is_there(gg, below)) return;
+  wk_limit l = {axis, *wk_gen_storage(c, gg, below), wk_view_none()};
+  l.size.rank = 0;
+  if (wk_is_predicate(gg->g, below)) {
+    const wk_gen_rows *r = wk_gen_rows_of(c, gg, below);
+    if (!r) return;
+    l.size = r->size;
+    l.rows = r->rows;
+  }
+  l.size.role = l.rows.role = WK_ROLE_IN;
+  if (l.size.step == 0) i->limits[i->n_limits++] = l;
+}
+
+/* Rows of several axes are for products alone. */
+static void add_need(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i, int d, int axis) {
+  int span;
+  wk_value_id below = wk_gen_needed_below(gg, n, axis, &span);
+  bool is_product = n->op == WK_OP_MATMUL;
+  if (span > 1 && !is_product) return;
+  if (is_product && d + span >= i->operands[0].rank && span) return;
+  add_limit(c, gg, i, d, below);
 }
 
 static void set_limits(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i) {
   bool is_plain = n->op == WK_OP_MAP || n->op == WK_OP_REDUCE || n->op == WK_OP_MATMUL;
   int rank = i->operands[0].rank;
   if (!gg->demand || !is_plain) return;
-  if (n->op == WK_OP_MATMUL) add_limit(c, gg, n, i, rank, summed_below(gg, n));
+  if (n->op == WK_OP_MATMUL) add_limit(c, gg, i, rank, summed_below(gg, n));
   for (int d = rank - 1; d >= 0; d--) {
     int axis = axis_of_result(n, d);
-    add_limit(c, gg, n, i, d,
-              axis < 0 ? gg->demand[n->out[0]].fold[d] : needed_below(gg, n, axis));
+    if (axis < 0) add_limit(c, gg, i, d, gg->demand[n->out[0]].fold[d]);
+    else add_need(c, gg, n, i, d, axis);
   }
 }
 
@@ -295,7 +298,7 @@ static void gen_reduce(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
   else gen_compute(c, gg, n, n->attrs);
 }
 
-static void gen_node(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
+static void gen_instructions(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
   bool is_control = n->op == WK_OP_IF || n->op == WK_OP_LOOP;
   if (!is_control && wanted_outputs(n) == 0) return;
   if (wk_gen_movement(c, gg, n)) return;
@@ -306,6 +309,50 @@ static void gen_node(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
   case WK_OP_REDUCE: gen_reduce(c, gg, n); break;
   default: gen_compute(c, gg, n, n->attrs); break;
   }
+}
+
+/* ---- predicates before who goes by them ------------------------------------------------------ */
+
+/* Marks the nodes that v waits for, operands of which come before them; false: n is one. */
+static bool mark_missing(const wk_gen_graph *gg, wk_value_id v, const wk_node *n, bool *marked) {
+  marked[wk_val(gg->g, v)->node] = true;
+  for (size_t i = wk_val(gg->g, v)->node + 1; i-- > 0;) {
+    const wk_node *maker = wk_nod(gg->g, (wk_node_id)i);
+    if (!marked[i]) continue;
+    if (maker == n) return false;
+    for (uint32_t k = 0; k <= maker->n_in; k++) {
+      wk_value_id from = k < maker->n_in ? maker->in[k] : maker->predicate;
+      if (from != WK_NONE && !is_there(gg, from)) marked[wk_val(gg->g, from)->node] = true;
+    }
+  }
+  return true;
+}
+
+static void gen_done(wk_gen *c, wk_gen_graph *gg, wk_node_id id) {
+  gen_instructions(c, gg, wk_nod(gg->g, id));
+  gg->is_done[id] = true;
+}
+
+/* What a wanted predicate of the node's results is computed by, unless that needs the node. */
+static void gen_predicates(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
+  const size_t nodes = gg->g->nodes.n;
+  bool *marked = NULL;
+  int rank = n->n_out && n->out[0] != WK_NONE ? wk_val(gg->g, n->out[0])->type.rank : 0;
+  if (!gg->rows || n->op != WK_OP_MATMUL) return;
+  for (int axis = 0, span; axis < rank; axis++) {
+    wk_value_id p = wk_gen_needed_below(gg, n, axis, &span);
+    if (p == WK_NONE || !gg->rows[p].is_wanted || is_there(gg, p)) continue;
+    marked = wk_arena_alloc(c->scratch, nodes);
+    if (!mark_missing(gg, p, n, marked)) continue;
+    for (size_t i = 0; i < nodes; i++)
+      if (marked[i]) gen_done(c, gg, (wk_node_id)i);
+  }
+}
+
+static void gen_node(wk_gen *c, wk_gen_graph *gg, wk_node_id id) {
+  if (gg->is_done[id]) return;
+  gen_predicates(c, gg, wk_nod(gg->g, id));
+  gen_done(c, gg, id);
 }
 
 /* ---- sizes first ----------------------------------------------------------------------------- */
@@ -338,8 +385,8 @@ static bool early_nodes(const wk_graph *g, wk_value_id v, bool *marked) {
 
 static void add_early(wk_gen *c, wk_gen_graph *gg, wk_value_id size) {
   const size_t n = gg->g->nodes.n;
-  if (size == WK_NONE || wk_val(gg->g, size)->kind != WK_VALUE_NODE ||
-      gg->is_early[wk_val(gg->g, size)->node])
+  if (size == WK_NONE || wk_is_predicate(gg->g, size) ||
+      wk_val(gg->g, size)->kind != WK_VALUE_NODE || gg->is_early[wk_val(gg->g, size)->node])
     return;
   bool *marked = wk_arena_alloc(c->scratch, n);
   memcpy(marked, gg->is_early, n);
@@ -349,6 +396,7 @@ static void add_early(wk_gen *c, wk_gen_graph *gg, wk_value_id size) {
 /* Sizes that instructions may end at are computed before all else, so that each finds them. */
 static void find_early(wk_gen *c, wk_gen_graph *gg) {
   gg->is_early = wk_arena_alloc(c->scratch, gg->g->nodes.n);
+  gg->is_done = wk_arena_alloc(c->scratch, gg->g->nodes.n);
   for (size_t v = 0; gg->demand && v < gg->g->values.n; v++)
     for (int i = 0; i < wk_val(gg->g, (wk_value_id)v)->type.rank; i++) {
       add_early(c, gg, gg->demand[v].need.below[i]);
@@ -361,7 +409,7 @@ static void gen_nodes(wk_gen *c, wk_gen_graph *gg) {
   find_early(c, gg);
   for (int early = 1; early >= 0; early--)
     for (size_t i = 0; i < gg->g->nodes.n; i++)
-      if (gg->is_early[i] == early) gen_node(c, gg, wk_nod(gg->g, (wk_node_id)i));
+      if (gg->is_early[i] == early) gen_node(c, gg, (wk_node_id)i);
 }
 
 /* What updates write may be shown of variables: then it is put aside before the first of them
@@ -393,6 +441,7 @@ void wk_gen_body(wk_gen *c, const wk_graph *g, const wk_view *inputs, const wk_v
   wk_gen_graph gg = {.g = g, .block = block};
   gg.st = wk_arena_alloc(c->scratch, g->values.n * sizeof *gg.st);
   gg.demand = wk_demand_find(g, c->scratch);
+  wk_gen_find_rows(c, &gg);
   for (size_t i = 0; i < g->inputs.n; i++) wk_gen_redirect(&gg, g->inputs.data[i], inputs[i]);
   size_t plain = wk_graph_plain_outputs(g);
   for (size_t i = 0; i < plain; i++) {
@@ -441,9 +490,10 @@ static void bind_all(wk_program *p, const wk_graph *g, wk_view *in, wk_view *out
   }
 }
 
-static wk_status generate(const wk_module *m, bool has_body, wk_program **out) {
+static wk_status generate(const wk_module *m, bool has_body, bool rows, wk_program **out) {
   const wk_graph *g = m->main;
-  wk_gen c = {.p = wk_program_new(m->name), .scratch = wk_arena_new(), .const_index = wk_map_new()};
+  wk_gen c = {.p = wk_program_new(m->name), .scratch = wk_arena_new(), .const_index = wk_map_new(),
+              .rows = rows};
   wk_view *in = wk_arena_alloc(c.scratch, g->inputs.n * sizeof *in);
   wk_view *outs = wk_arena_alloc(c.scratch, g->outputs.n * sizeof *outs);
   bind_all(c.p, g, in, outs);
@@ -459,10 +509,10 @@ static wk_status generate(const wk_module *m, bool has_body, wk_program **out) {
   return NULL;
 }
 
-wk_status wk_generate(const wk_module *m, wk_program **out) {
+wk_status wk_generate(const wk_module *m, bool rows, wk_program **out) {
   WK_TRY(wk_module_no_predicates(m, "a program"));
-  return generate(m, true, out);
+  return generate(m, true, rows, out);
 }
 wk_status wk_generate_frame(const wk_module *m, wk_program **out) {
-  return generate(m, false, out);
+  return generate(m, false, false, out);
 }

@@ -10,6 +10,7 @@ typedef struct {
   wk_program *p;
   wk_arena *scratch;
   wk_map *const_index; /* address and size of constant data -> its buffer */
+  bool rows;           /* limits may have rows */
 } wk_gen;
 
 /* Where a value lives. `set` false: not decided yet. */
@@ -18,11 +19,20 @@ typedef struct {
   wk_view view;
 } wk_storage;
 
+/* Where a predicate is true, as a list that instructions go by. */
+typedef struct {
+  bool is_wanted; /* some product is worth it */
+  bool is_there;
+  wk_view size, rows; /* wk_limit */
+} wk_gen_rows;
+
 typedef struct {
   const wk_graph *g;
   wk_storage *st; /* per value */
   wk_demand *demand; /* per value; NULL: all of all */
+  wk_gen_rows *rows; /* per value; NULL as well */
   bool *is_early;    /* per node: it is part of what a size is computed by, which comes first */
+  bool *is_done;     /* per node: its instructions are in the block */
   wk_block *block;
 } wk_gen_graph;
 
@@ -57,6 +67,16 @@ void wk_gen_redirect(wk_gen_graph *gg, wk_value_id v, wk_view view);
 void wk_gen_backwards(wk_gen *c, wk_gen_graph *gg);
 /* False when n is no movement operator. */
 bool wk_gen_movement(wk_gen *c, wk_gen_graph *gg, const wk_node *n);
+
+/* generate_rows.c */
+/* Finds the predicates that are worth a list. */
+void wk_gen_find_rows(wk_gen *c, wk_gen_graph *gg);
+/* The list of a wanted predicate that has been computed, made where it is asked for first; NULL:
+ * there is none. */
+const wk_gen_rows *wk_gen_rows_of(wk_gen *c, wk_gen_graph *gg, wk_value_id predicate);
+/* The predicate that all results of n are needed by along axes from this one on, `span` of them;
+ * WK_NONE: there is none. */
+wk_value_id wk_gen_needed_below(const wk_gen_graph *gg, const wk_node *n, int axis, int *span);
 
 /* generate_control.c */
 void wk_gen_if(wk_gen *c, wk_gen_graph *gg, const wk_node *n);

@@ -19,7 +19,7 @@ typedef struct {
  * `out`. */
 static bool only_elementwise(const wk_inst *i, uint32_t buffer, const wk_view *out) {
   for (uint32_t k = 0; k < i->n_limits; k++)
-    if (i->limits[k].size.buffer == buffer) return false;
+    if (i->limits[k].size.buffer == buffer || i->limits[k].rows.buffer == buffer) return false;
   for (uint32_t k = 0; k < i->n_operands; k++) {
     if (i->operands[k].buffer != buffer) continue;
     if (!wk_inst_is_elementwise(i, k) || !wk_view_same_shape(&i->operands[k], out)) return false;

@@ -251,8 +251,9 @@ static wk_status step_admit(pipeline *l, wk_part *part, int64_t *changes) {
 static wk_status step_generate(pipeline *l, wk_part *part, int64_t *changes) {
   (void)l;
   (void)changes;
-  return part->instance->target->takes_graph ? wk_generate_frame(part->module, &part->program)
-                                             : wk_generate(part->module, &part->program);
+  const wk_target *t = part->instance->target;
+  return t->takes_graph ? wk_generate_frame(part->module, &part->program)
+                        : wk_generate(part->module, t->goes_by_rows, &part->program);
 }
 
 static wk_status place(wk_program *p, int64_t align) {

@@ -117,7 +117,7 @@ wk_status wk_codegen_contract(wk_codegen *c, const wk_inst *i) {
   else WK_TRY(wk_cpu_window_codegen(&c->e, &k.conv, k.w_step, &epi, &kernel));
   if (k.is_packed && kernel.packed_bytes > c->p->buffers.data[i->operands[k.b].buffer].size)
     return wk_error_at(WK_INTERNAL, i->name, "packed weights have another size");
-  wk_ssa args[3 + WK_CPU_MAX_OPERANDS + WK_MAX_LIMITS];
+  wk_ssa args[3 + WK_CPU_MAX_OPERANDS + WK_MAX_LIMITS + 1];
   uint32_t n_args = 3 + (uint32_t)k.n_operands;
   args[0] = wk_codegen_address(c, &i->operands[WK_CONTRACT_Y]);
   args[1] = wk_codegen_address(c, &i->operands[k.a]);
@@ -128,6 +128,7 @@ wk_status wk_codegen_contract(wk_codegen *c, const wk_inst *i) {
   if (k.is_packed) ns += (double)kernel.packed_bytes / 10;
   for (int l = 0; l < kernel.n_limits; l++)
     args[n_args++] = wk_codegen_address(c, &i->limits[kernel.limits[l] - 1].size);
+  if (kernel.list) args[n_args++] = wk_codegen_address(c, &i->limits[kernel.list - 1].rows);
   wk_codegen_run(c, &kernel, args, n_args, ns);
   return NULL;
 }

@@ -44,7 +44,7 @@ static uint32_t add_addresses(wk_codegen *c, const wk_inst *i, wk_ssa *args, uin
 
 /* Operands of the instruction or, for a nest, of all that is in it, in order. */
 static wk_ssa *addresses(wk_codegen *c, const wk_inst *i, uint32_t *n) {
-  size_t most = i->n_operands + WK_MAX_LIMITS;
+  size_t most = i->n_operands + 2 * WK_MAX_LIMITS;
   for (uint32_t b = 0; b < i->n_bodies; b++)
     for (size_t k = 0; k < i->bodies[b].insts.n; k++)
       most += i->bodies[b].insts.data[k]->n_operands;
@@ -67,6 +67,8 @@ static wk_status emit_loops(wk_codegen *c, const wk_inst *i) {
   wk_limit limits[WK_MAX_LIMITS];
   uint32_t n_limits = wk_cpu_loop_limits(i, limits);
   for (uint32_t k = 0; k < n_limits; k++) args[n++] = wk_codegen_address(c, &limits[k].size);
+  for (uint32_t k = 0; k < n_limits; k++)
+    if (wk_limit_has_rows(&limits[k])) args[n++] = wk_codegen_address(c, &limits[k].rows);
   wk_codegen_run(c, &kernel, args, n, estimate(c->e.simd, i));
   return NULL;
 }

@@ -18,10 +18,13 @@
   "  %m = map(%i, %n) {body=\"lt(%0, %1)\"} : bool[8]\n"              \
   "  %c = reshape(%m) {shape=[8,1]} : bool[8,1]\n"
 
+#define ROWS "module \"m\" { graph @main(%x: f32[64,64], %w: f32[64,64], %p: bool[64]) {\n"
+#define LIST "map", "map", "reduce", "cum_sum", "map", "scatter_elements"
+
 /* Instructions as they are printed, from their attributes on; in order. */
 static const struct {
   const char *text;
-  const char *limits[9]; /* NULL: as many as there are instructions */
+  const char *limits[12]; /* NULL: as many as there are instructions */
 } cases[] = {
     /* element by element, row by row */
     {HEAD "  %p = matmul(%x, %w)\n  %y = map(%p) {body=\"exp(%0)\"}\n  output %y\n" OPEN,
@@ -87,6 +90,41 @@ static const struct {
      "  %y = map(%m, %p, %r) {body=\"select(%0, div(%1, %2), 0.0f32)\"}\n  output %y\n}}",
      {"map", "map", "map below 2 %t", "map below 2 %t", "reduce below 2 %t", "map below 2 %t",
       "reduce below 2 %t", "map"}},
+    /* rows where a predicate is true, of products that are large enough; as a list */
+    {ROWS "  %c = reshape(%p) {shape=[64,1]}\n"
+     "  %h = matmul(%x, %w)\n  %r = map(%h) {body=\"max(%0, 0.0f32)\"}\n  %q = matmul(%r, %w)\n"
+     "  %y = map(%c, %q, %x) {body=\"select(%0, %1, %2)\"}\n  output %y\n}}",
+     {LIST, "matmul below 0 %count of %rows", "map below 0 %count of %rows",
+      "matmul below 0 %count of %rows", "map"}},
+    {ROWS "  %c = reshape(%p) {shape=[64,1]}\n"
+     "  %s = slice(%x) {starts=[0,0], sizes=[64,8], steps=[1,1]}\n"
+     "  %v = slice(%w) {starts=[0,0], sizes=[8,64], steps=[1,1]}\n  %q = matmul(%s, %v)\n"
+     "  %y = map(%c, %q, %x) {body=\"select(%0, %1, %2)\"}\n  output %y\n}}",
+     {"matmul", "map"}},
+    /* along two axes of a reshape; a predicate that is computed behind who needs it comes first */
+    {ROWS "  %h = matmul(%x, %w)\n  %t = reshape(%h) {shape=[4,16,64]}\n"
+     "  %n = map(%p) {body=\"not(%0)\"}\n  %c = reshape(%n) {shape=[4,16,1]}\n"
+     "  %y = map(%c, %t) {body=\"select(%0, %1, 0.0f32)\"}\n  output %y\n}}",
+     {"map", LIST, "matmul below 0 %count of %rows", "map"}},
+    /* not where axes change places, nor where all are summed up */
+    {ROWS "  %c = reshape(%p) {shape=[8,8,1]} \n  %h = matmul(%x, %w)\n"
+     "  %t = reshape(%h) {shape=[8,8,64]}\n"
+     "  %u = transpose(%t) {perm=[1,0,2]}\n"
+     "  %y = map(%c, %u) {body=\"select(%0, %1, 0.0f32)\"}\n  output %y\n}}",
+     {"matmul", "map"}},
+    {ROWS "  %c = reshape(%p) {shape=[64,1]} : bool[64,1]\n  %h = matmul(%x, %w)\n"
+     "  %r = reduce(%h) {axes=[0], keepdims=1}\n"
+     "  %y = map(%c, %r) {body=\"select(%0, %1, 0.0f32)\"}\n  output %y\n}}",
+     {"matmul", "reduce", "map"}},
+    /* what a loop scans beside a slice of a predicate */
+    {"module \"m\" { graph @main(%x: f32[64,64], %w: f32[64,64], %p: bool[8,8], %s: f32[8,64]) {\n"
+     "  %h = matmul(%x, %w)\n  %t = reshape(%h) {shape=[8,8,64]}\n"
+     "  %y = loop(-, %s, %t, %p) {trip=8, n_state=1, n_scan=2, scan_reverse=[1,1], "
+     "scan_axes=[0,0], out_reverse=[], out_axes=[]} do @step : f32[8,64]\n  output %y\n}\n"
+     "graph @step(%i: i64[], %s: f32[8,64], %x: f32[8,64], %p: bool[8]) {\n"
+     "  %c = reshape(%p) {shape=[8,1]}\n"
+     "  %n = map(%c, %x, %s) {body=\"select(%0, add(%1, %2), %2)\"}\n  output %n\n}}",
+     {LIST, "matmul below 0 %count of %rows", "loop"}},
 };
 
 static void must(const char *text, wk_status s) {
@@ -96,9 +134,11 @@ static void must(const char *text, wk_status s) {
 /* An instruction's name and limits. */
 static void summary(const wk_program *p, const wk_inst *i, wk_str *b) {
   wk_str_printf(b, "%s", wk_op_get(i->op)->name);
-  for (uint32_t k = 0; k < i->n_limits; k++)
-    wk_str_printf(b, " below %d %%%s", i->limits[k].axis,
-                  p->buffers.data[i->limits[k].size.buffer].name);
+  for (uint32_t k = 0; k < i->n_limits; k++) {
+    const wk_limit *l = &i->limits[k];
+    wk_str_printf(b, " below %d %%%s", l->axis, p->buffers.data[l->size.buffer].name);
+    if (wk_limit_has_rows(l)) wk_str_printf(b, " of %%%s", p->buffers.data[l->rows.buffer].name);
+  }
 }
 
 static void check_program(const char *text, const wk_program *p, const char *const *want) {
@@ -122,7 +162,7 @@ static void limits_are_found(void **state) {
     wk_program *p, *again;
     wk_str printed = {0}, reprinted = {0};
     must(cases[i].text, wk_module_parse(cases[i].text, "case", &m));
-    must(cases[i].text, wk_generate(m, &p));
+    must(cases[i].text, wk_generate(m, true, &p));
     check_program(cases[i].text, p, cases[i].limits);
     wk_program_print(&printed, p, WK_PRINT_FULL);
     must(printed.s, wk_program_parse(printed.s, "case", &again));

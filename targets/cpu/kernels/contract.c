@@ -256,12 +256,30 @@ static bool reads_words(const wk_program *p, const wk_view *v, int axis) {
   return v->step == 0 && last + past < p->buffers.data[v->buffer].size;
 }
 
+/* A list of rows of all batches. */
+static void describe_list(wk_cpu_matmul_desc *d, const wk_inst *i, int number, int row) {
+  const wk_view *y = &i->operands[WK_CONTRACT_Y];
+  const wk_limit *l = &i->limits[number - 1];
+  for (int axis = 0; axis < l->axis; axis++)
+    if (y->dims[axis] != 1) return;
+  int last = wk_limit_last_axis(i, l);
+  for (int axis = last + 1; axis <= row; axis++)
+    if (y->dims[axis] != 1) return;
+  if (last > row) return;
+  d->list_limit = number;
+  d->list_rows = l->rows.dims[0];
+}
+
 /* Limits of rows, columns and what is summed up, and of the outermost batch that has several. */
 static void describe_limits(wk_cpu_matmul_desc *d, const wk_inst *i, int row, int column) {
   const wk_view *y = &i->operands[WK_CONTRACT_Y];
   int first = 0;
   while (first < y->rank - 2 && y->dims[first] == 1) first++;
   for (uint32_t k = 0; k < i->n_limits; k++) {
+    if (wk_limit_has_rows(&i->limits[k])) {
+      describe_list(d, i, 1 + (int)k, row);
+      continue;
+    }
     if (i->limits[k].axis == row) d->row_limit = 1 + (int)k;
     if (i->limits[k].axis == column) d->column_limit = 1 + (int)k;
     if (i->limits[k].axis == y->rank) d->fold_limit = 1 + (int)k;

@@ -103,6 +103,8 @@ typedef struct {
   wk_cpu_types types; /* in memory; of narrow floats tiles read A, and a B packed here, as f32 */
   /* Limits: 0: all; else which of the i64s behind the operands, from 1 on, says how many. */
   int row_limit, column_limit, fold_limit; /* fold: with one tap, words of one element */
+  int has_list;        /* rows in the order of i64s, whose address is behind the limits: those below
+                          row_limit first; with row_table */
   int64_t limit_rows; /* rows for each unit of row_limit */
   const wk_cpu_epilogue *epi;
 } wk_gemm;

@@ -16,6 +16,7 @@ enum {
   TASK_FLOPS = 3000000,
   MAX_TASKS = 64,
   FEW_TASKS = 4,
+  FEW_TILES = 8,
   K_BLOCK_BYTES = 132 << 10,
   TABLE_BYTES = 32 << 10,
   SCRATCH_BYTES = 56 << 10,
@@ -130,6 +131,7 @@ typedef struct {
   wk_ssa scratch, tile0, tile1, row0;
   wk_ssa units, k_blocks; /* of k that are summed up: elements of one tap, or taps; blocks */
   wk_ssa columns;         /* NULL: all */
+  wk_ssa live;            /* rows that are needed, where a tile may be much longer; NULL: it is not */
 } driver;
 
 static wk_ssa rounded_up(wk_llvm *e, wk_ssa n, int64_t by) {
@@ -216,6 +218,22 @@ static void call_tile(driver *d, const panel *pn, int64_t rows, const wk_ssa *ar
   wk_llvm_call(d->e, wk_tile_codegen(d->e, &key), args, WK_TILE_OPS + 2 * d->g->epi->n_operands);
 }
 
+/* Tiles are called with the rows that they have, or with half of them where that is enough. */
+static void call_tile_of(driver *d, const panel *pn, int64_t rows, wk_ssa row, const wk_ssa *args) {
+  wk_llvm *e = d->e;
+  wk_llvm_branch s;
+  int64_t half = (rows + 1) / 2;
+  if (!d->live || half == rows) {
+    call_tile(d, pn, rows, args);
+    return;
+  }
+  wk_llvm_if(e, &s, wk_llvm_lt(e, wk_llvm_int(e, half), wk_llvm_sub(e, d->live, row)));
+  call_tile(d, pn, rows, args);
+  wk_llvm_else(e, &s);
+  call_tile(d, pn, half, args);
+  wk_llvm_endif(e, &s);
+}
+
 static void tile_loop(driver *d, const panel *pn, wk_ssa b, wk_ssa flags) {
   wk_llvm *e = d->e;
   const wk_gemm *g = d->g;
@@ -248,12 +266,12 @@ static void tile_loop(driver *d, const panel *pn, wk_ssa b, wk_ssa flags) {
   if (p->taller > 0) {
     wk_llvm_branch s;
     wk_llvm_if(e, &s, wk_llvm_lt(e, l.i, wk_llvm_int(e, p->taller)));
-    call_tile(d, pn, p->rows, args);
+    call_tile_of(d, pn, p->rows, row, args);
     wk_llvm_else(e, &s);
-    call_tile(d, pn, p->base, args);
+    call_tile_of(d, pn, p->base, row, args);
     wk_llvm_endif(e, &s);
   } else {
-    call_tile(d, pn, p->base, args);
+    call_tile_of(d, pn, p->base, row, args);
   }
   wk_llvm_end(e, &l, NULL);
 }
@@ -354,12 +372,20 @@ static wk_ssa limit(const driver *d, wk_ssa args, int which) {
   return wk_llvm_select(e, wk_llvm_lt(e, given, zero), zero, given);
 }
 
+/* Behind the limits. */
+static wk_ssa list_of(const driver *d, wk_ssa args) {
+  const wk_gemm *g = d->g;
+  int64_t n = (g->row_limit != 0) + (g->column_limit != 0) + (g->fold_limit != 0);
+  return wk_llvm_load(d->e, d->e->ptr, wk_llvm_off(d->e, args, 8 * (3 + g->epi->n_operands + n)));
+}
+
 /* Tiles that hold all rows below the limit: the first ones are taller by a row. */
-static wk_ssa limit_of_tiles(const driver *d, wk_ssa args) {
+static wk_ssa limit_of_tiles(driver *d, wk_ssa args) {
   wk_llvm *e = d->e;
   const wk_gemm_plan *p = d->p;
   wk_ssa rows = wk_llvm_mul(e, limit(d, args, d->g->row_limit), d->g->limit_rows);
   wk_ssa taller = wk_llvm_int(e, p->taller * p->rows);
+  d->live = p->tiles <= FEW_TILES ? rows : NULL;
   wk_ssa behind = rounded_up(e, wk_llvm_sub(e, rows, taller), p->base);
   behind = wk_llvm_add(e, behind, wk_llvm_int(e, p->taller));
   return wk_llvm_select(e, wk_llvm_lt(e, rows, taller), rounded_up(e, rows, p->rows), behind);
@@ -400,8 +426,9 @@ static void task_body(driver *d, wk_ssa args, wk_ssa index) {
     wk_llvm_if(e, &some, wk_llvm_lt(e, d->tile0, d->tile1));
   }
   d->row0 = first_row(d, d->tile0);
-  const wk_ssa rows_args[] = {d->scratch, a, d->tile0, d->tile1, d->row0, first_row(d, d->tile1)};
-  wk_llvm_call(e, wk_rows_codegen(e, g, p, d->id), rows_args, WK_ROWS_ARGS);
+  const wk_ssa rows_args[] = {d->scratch, a, d->tile0, d->tile1, d->row0, first_row(d, d->tile1),
+                              g->has_list ? list_of(d, args) : NULL};
+  wk_llvm_call(e, wk_rows_codegen(e, g, p, d->id), rows_args, wk_rows_args(g));
   panel_loops(d, group);
   if (g->row_limit) wk_llvm_endif(e, &some);
 }

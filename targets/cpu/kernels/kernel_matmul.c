@@ -130,14 +130,18 @@ wk_status wk_cpu_matmul_codegen(wk_llvm *e, const wk_cpu_matmul_desc *d, const w
   }
   int limits[3], n_limits = 0;
   bool is_one = g.batch[0] == 1 && g.batch[1] == 1, is_float = wk_dot_unit(&d->types) == 1;
-  int rows = d->batch_limit && is_one ? d->batch_limit : g.m == d->m ? d->row_limit : 0;
+  bool is_wide = is_float && d->types.a != WK_F32;
+  g.has_list = d->list_limit && is_one && g.m == d->list_rows && !is_wide;
+  int rows = g.has_list ? d->list_limit : d->batch_limit && is_one ? d->batch_limit : g.m == d->m ? d->row_limit : 0;
   g.limit_rows = rows == d->batch_limit ? d->batch_rows : 1;
+  g.row_table = g.has_list;
   g.row_limit = add_limit(rows, limits, &n_limits);
   g.column_limit = add_limit(d->column_limit, limits, &n_limits);
   g.fold_limit = add_limit(is_float ? d->fold_limit : 0, limits, &n_limits);
   if (!rows) g.limit_rows = 0;
   WK_TRY(wk_gemm_codegen(e, &g, out));
   out->n_limits = n_limits;
+  out->list = g.has_list ? d->list_limit : 0;
   memcpy(out->limits, limits, sizeof limits);
   out->packed_bytes = wk_cpu_matmul_packed_bytes(e->simd, d);
   return NULL;

@@ -73,6 +73,7 @@ typedef struct {
   int64_t packed_bytes;  /* size of the packed weights; 0 when args[2] is a run-time B */
   int n_limits;          /* addresses of i64s behind the other args: */
   int limits[3];         /* which of the descriptor's limits they are */
+  int list;              /* 0: none; else whose rows' address is the last argument */
 } wk_cpu_kernel;
 
 /* ---- convolution ----------------------------------------------------------------------------- */
@@ -136,8 +137,10 @@ typedef struct {
   int column_limit;
   int fold_limit;      /* positions of k, where one of the operands is zero */
   int64_t batch_rows;
+  int list_limit;      /* all rows, `list_rows` of them, in the order of the limit's list */
+  int64_t list_rows;
 } wk_cpu_matmul_desc;
-#define WK_CPU_NO_LIMITS 0, 0, 0, 0, 0 /* at the end of an initialiser */
+#define WK_CPU_NO_LIMITS 0, 0, 0, 0, 0, 0, 0 /* at the end of an initialiser */
 
 wk_status wk_cpu_matmul_codegen(wk_llvm *e, const wk_cpu_matmul_desc *d, const wk_cpu_epilogue *epi,
                                 wk_cpu_kernel *out) WK_MUST_CHECK;

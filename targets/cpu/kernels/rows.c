@@ -313,6 +313,34 @@ static void plain_rows(walk *w) {
   wk_llvm_end(e, &l, &next);
 }
 
+/* Rows as they are listed. */
+static void listed_rows(walk *w, wk_ssa list) {
+  wk_llvm *e = w->e;
+  const wk_gemm_plan *p = w->p;
+  const wk_cpu_epilogue *epi = w->g->epi;
+  int64_t table = p->block_tiles * p->rows * 8;
+  wk_ssa zero = wk_llvm_int(e, 0), row0 = w->row0;
+  wk_llvm_loop lt, lr;
+  wk_llvm_begin(e, &lt, w->tile0, w->tile1, 1, &row0, 1);
+  wk_ssa local = wk_llvm_mul(e, wk_llvm_sub(e, lt.i, w->tile0), p->rows * 8);
+  wk_ssa to = wk_llvm_at(e, wk_llvm_off(e, w->scratch, p->atab_at), local);
+  wk_ssa is_tall = wk_llvm_lt(e, lt.i, wk_llvm_int(e, p->taller));
+  wk_ssa rows = wk_llvm_add(e, wk_llvm_int(e, p->base), LLVMBuildZExt(e->b, is_tall, e->i64, ""));
+  wk_llvm_begin(e, &lr, zero, rows, 1, lt.phi, 1);
+  wk_ssa row = lr.phi[0], at = wk_llvm_load(e, e->i64, wk_llvm_at(e, list, wk_llvm_mul(e, row, 8)));
+  wk_ssa off = wk_llvm_off(e, w->scratch, p->rowtab_at);
+  off = wk_llvm_at(e, off, wk_llvm_mul(e, wk_llvm_sub(e, row, w->row0), 8));
+  wk_llvm_store(e, wk_llvm_at(e, w->a, wk_llvm_mul(e, at, w->g->a_row)),
+                wk_llvm_at(e, to, wk_llvm_mul(e, lr.i, 8)));
+  wk_llvm_store(e, wk_llvm_mul(e, at, w->g->y_row), off);
+  for (int i = 0; i < epi->n_operands; i++)
+    if (!wk_operand_is_row_invariant(&epi->operands[i]))
+      wk_llvm_store(e, wk_llvm_mul(e, at, w->g->op_row[i]), wk_llvm_off(e, off, (1 + i) * table));
+  wk_ssa next = wk_llvm_add(e, row, wk_llvm_int(e, 1));
+  wk_llvm_end(e, &lr, &next);
+  wk_llvm_end(e, &lt, lr.phi);
+}
+
 static void make_strip(walk *w) {
   wk_llvm *e = w->e;
   const wk_cpu_conv_desc *c = &w->g->conv;
@@ -328,8 +356,8 @@ wk_ssa wk_rows_codegen(wk_llvm *e, const wk_gemm *g, const wk_gemm_plan *p, cons
   char name[160];
   snprintf(name, sizeof name, "wk.rows.%s", id);
   wk_llvm_place place = wk_llvm_save(e);
-  const LLVMTypeRef types[] = {e->ptr, e->ptr, e->i64, e->i64, e->i64, e->i64};
-  wk_ssa fn = wk_llvm_function(e, name, types, WK_ROWS_ARGS), v[WK_ROWS_ARGS];
+  const LLVMTypeRef types[] = {e->ptr, e->ptr, e->i64, e->i64, e->i64, e->i64, e->ptr};
+  wk_ssa fn = wk_llvm_function(e, name, types, wk_rows_args(g)), v[WK_ROWS_ARGS];
   if (g->rows == WK_ROWS_PLAIN) wk_llvm_keep_simple(e, fn);
   LLVMGetParams(fn, v);
   walk w = {.e = e,
@@ -341,9 +369,10 @@ wk_ssa wk_rows_codegen(wk_llvm *e, const wk_gemm *g, const wk_gemm_plan *p, cons
             .tile1 = v[WK_ROWS_TILE1],
             .row0 = v[WK_ROWS_ROW0],
             .row1 = v[WK_ROWS_ROW1]};
-  if (g->rows == WK_ROWS_PLAIN) plain_rows(&w);
+  if (g->has_list) listed_rows(&w, v[WK_ROWS_LIST]);
+  else if (g->rows == WK_ROWS_PLAIN) plain_rows(&w);
   if (g->rows == WK_ROWS_STRIP) make_strip(&w);
-  if (g->rows != WK_ROWS_PLAIN || g->row_table) pixel_rows(&w);
+  if (g->rows != WK_ROWS_PLAIN) pixel_rows(&w);
   wk_llvm_return(e);
   wk_llvm_restore(e, place);
   return fn;

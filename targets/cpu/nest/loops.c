@@ -15,6 +15,8 @@ static void describe_statement(wk_str *b, const wk_nest_statement *s) {
   for (int d = 0; d < s->rank; d++)
     wk_str_printf(b, " %lld/%d/%lld/%d", (long long)s->dim[d].n, s->dim[d].axis,
                   (long long)s->dim[d].scale, s->dim[d].limit);
+  for (int d = 0; d < s->rank; d++)
+    if (s->dim[d].listed) wk_str_printf(b, " listed %d", d);
   for (uint32_t k = 0; k < s->n_operands; k++) {
     const wk_nest_operand *o = &s->operands[k];
     wk_str_printf(b, "; %d %d %lld", (int)o->dtype, o->is_scratch,
@@ -98,13 +100,23 @@ static const wk_ssa *load_limits(wk_llvm *e, const wk_nest *n) {
   return limits;
 }
 
+static const wk_ssa *load_rows(wk_llvm *e, const wk_nest *n) {
+  wk_ssa *rows = wk_arena_alloc(n->arena, WK_MAX_LIMITS * sizeof *rows);
+  int64_t arg = (int64_t)n->n_args + n->n_limits;
+  for (int k = 0; k < n->n_limits; k++)
+    if (n->has_rows[k])
+      rows[k] = wk_llvm_load(e, e->ptr, wk_llvm_off(e, LLVMGetParam(e->fn, 0), 8 * arg++));
+  return rows;
+}
+
 static void emit_task(wk_llvm *e, const wk_nest *n) {
   wk_ssa begin = LLVMGetParam(e->fn, 2), end = LLVMGetParam(e->fn, 3);
   wk_nest_at *starts = wk_arena_alloc(n->arena, n->n * sizeof *starts);
-  const wk_ssa *limits = load_limits(e, n);
+  const wk_ssa *limits = load_limits(e, n), *rows = load_rows(e, n);
   for (uint32_t k = 0; k < n->n; k++) {
     const wk_nest_statement *s = &n->statements[k];
-    starts[k] = (wk_nest_at){.e = e, .arena = n->arena, .s = s, .limits = limits};
+    starts[k] = (wk_nest_at){.e = e, .arena = n->arena, .s = s, .limits = limits,
+                            .rows = rows};
     starts[k].base = wk_arena_alloc(n->arena, s->n_operands * sizeof(wk_ssa));
     place_operands(e, s, starts[k].base);
     for (int a = 0; a < WK_MAX_RANK; a++) starts[k].pos[a] = wk_llvm_int(e, 0);

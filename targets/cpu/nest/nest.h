@@ -25,6 +25,7 @@ typedef struct {
   int64_t scale; /* positions along the axis per step */
   bool reduced;
   int limit;     /* 0: none; else 1 + which of the nest's limits says how many positions count */
+  bool listed;   /* which ones its list says */
 } wk_nest_dim;
 
 typedef struct {
@@ -64,6 +65,8 @@ typedef struct {
   int outer;
   int64_t positions, group; /* of the outer dims: in all, per task */
   int64_t scratch_bytes;
+  int n_limits;
+  bool has_rows[WK_MAX_LIMITS]; /* of each limit */
 } wk_nest;
 
 /* The first dim that tiles or vectors lie in. */
@@ -89,6 +92,7 @@ typedef struct {
   wk_ssa pos[WK_MAX_RANK]; /* along the instruction's axes (statements with INDEX only) */
   wk_ssa clip;             /* length of dim[s->clip] here */
   const wk_ssa *limits;    /* i64 */
+  const wk_ssa *rows;      /* ptr: the list of each, where it has one */
 } wk_nest_at;
 
 /* Moves to step i of a dim. */

@@ -10,6 +10,9 @@ void wk_nest_step(wk_nest_at *at, int dim, wk_ssa i) {
   const wk_nest_statement *s = at->s;
   wk_ssa *base = wk_arena_alloc(at->arena, s->n_operands * sizeof *base);
   const wk_nest_dim *d = &s->dim[dim];
+  if (d->listed)
+    i = wk_llvm_load(at->e, at->e->i64,
+                     wk_llvm_at(at->e, at->rows[d->limit - 1], wk_llvm_mul(at->e, i, 8)));
   for (uint32_t k = 0; k < s->n_operands; k++)
     base[k] = at->base[k] ? wk_llvm_at(at->e, at->base[k],
                                        wk_llvm_mul(at->e, i, s->operands[k].stride[dim]))

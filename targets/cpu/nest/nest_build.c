@@ -157,7 +157,7 @@ static const wk_limit *limit_of(const wk_inst *i, int axis) {
 }
 
 static bool is_same_size(const wk_limit *a, const wk_limit *b) {
-  return a && b && wk_view_same(&a->size, &b->size);
+  return a && b && wk_view_same(&a->size, &b->size) && wk_view_same(&a->rows, &b->rows);
 }
 
 /* All statements of a nest go along an outer axis together. */
@@ -182,8 +182,11 @@ static void take_limits(const wk_inst *i, const wk_inst *statement, wk_nest_stat
                         wk_limit out[WK_MAX_LIMITS], uint32_t *n) {
   for (uint32_t k = 0; k < statement->n_limits; k++) {
     const wk_limit *l = &statement->limits[k];
-    uint32_t number = in_all(i, l) ? number_of(out, n, l) : 0;
-    if (s) s->dim[l->axis].limit = (int)number;
+    bool is_one = wk_limit_last_axis(statement, l) == l->axis; /* lists of several: for products */
+    uint32_t number = is_one && in_all(i, l) ? number_of(out, n, l) : 0;
+    if (!s || !is_one) continue;
+    s->dim[l->axis].limit = (int)number;
+    s->dim[l->axis].listed = number && wk_limit_has_rows(l);
   }
 }
 
@@ -218,6 +221,7 @@ static wk_status build(wk_arena *a, const wk_program *p, const wk_inst *i, wk_ne
 wk_status wk_nest_build(wk_arena *a, const wk_program *p, const wk_inst *i, wk_nest *out) {
   WK_TRY(build(a, p, i, out));
   wk_limit limits[WK_MAX_LIMITS];
-  all_limits(i, out, limits);
+  out->n_limits = (int)all_limits(i, out, limits);
+  for (int k = 0; k < out->n_limits; k++) out->has_rows[k] = wk_limit_has_rows(&limits[k]);
   return NULL;
 }

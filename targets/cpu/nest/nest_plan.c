@@ -113,6 +113,7 @@ static int best_vector_dim(const wk_simd *simd, const wk_nest_statement *s, int 
   int64_t least = INT64_MAX;
   for (int d = s->rank - 1; d >= outer; d--) {
     if (s->dim[d].n == 0) return s->rank - 1;
+    if (s->dim[d].listed) continue;
     int64_t cost = vector_cost(simd, s, d, lanes);
     if (best >= 0 && cost >= least) continue;
     best = d;
@@ -142,6 +143,7 @@ static void plan_run(wk_nest_statement *s, int outer, int lanes) {
     if (size == 0 || is_smooth(o, s->vector)) continue;
     for (int from = outer; from < s->vector; from++)
       for (int to = outer; to < s->vector; to++) {
+        if (s->dim[from].listed || s->dim[to].listed) continue;
         if (from == to || o->stride[to] != size || !runs_on(s, from, to)) continue;
         if (o->stride[from] != s->dim[to].n * size) continue;
         if (s->dim[from].n * s->dim[to].n < lanes) continue;
@@ -170,7 +172,7 @@ static void plan_tile(const wk_simd *simd, wk_nest_statement *s, int outer) {
     if (size > 4) return;
     if (size == 0 || is_smooth(o, s->vector)) continue;
     for (int d = outer; d < s->vector; d++)
-      if (o->stride[d] == size && s->dim[d].n >= lanes &&
+      if (o->stride[d] == size && s->dim[d].n >= lanes && !s->dim[d].listed &&
           (best < 0 || s->dim[d].n > s->dim[best].n))
         best = d;
   }
@@ -188,7 +190,17 @@ static void count_kept(wk_nest_statement *s) {
   while (s->kept < s->rank && !s->dim[s->kept].reduced) s->kept++;
 }
 
+/* Lists of short rows are not worth it: all are computed. */
+static void keep_lists(const wk_simd *simd, wk_nest_statement *s, int outer) {
+  int64_t row = 1;
+  for (int d = 0; d < s->rank; d++)
+    if (!s->dim[d].listed) row = multiply(row, s->dim[d].n);
+  for (int d = outer; d < s->rank && row < 2 * simd->lanes; d++)
+    if (s->dim[d].listed) s->dim[d].limit = 0, s->dim[d].listed = false;
+}
+
 static void plan_statement(const wk_simd *simd, wk_nest_statement *s, int outer) {
+  keep_lists(simd, s, outer);
   drop_ones(s, outer);
   order_dims(s, outer);
   merge_dims(s, outer);
@@ -213,6 +225,7 @@ static int64_t weight(const wk_nest_statement *s) { return 1 + wk_expr_cost(s->b
 /* Dim d becomes pieces of c. */
 static void cut_dim(wk_nest_statement *s, int d, int64_t c) {
   s->rank++;
+  if (s->dim[d].listed) s->dim[d].limit = 0, s->dim[d].listed = false;
   for (int i = s->rank - 1; i > d; i--) {
     s->dim[i] = s->dim[i - 1];
     for (uint32_t k = 0; k < s->n_operands; k++)
