@@ -8,7 +8,8 @@
  *         n = g(xn + (r.h) Rn^T + b), or g(xn + r.(h Rn^T + b)) when linear before reset
  *         h' = (1 - z).n + z.h
  *   RNN   h' = f(x + h R^T)
- * Past a sample's length the state is kept and the output is 0. The state of 16-bit floats is f32:
+ * Past a sample's length the state is kept and the output is 0: selects by a predicate that the
+ * loop scans say so, and whoever makes instructions sees which rows of the products nobody needs. The state of 16-bit floats is f32:
  * what is rounded are the results. */
 #include <math.h>
 #include <string.h>
@@ -170,8 +171,9 @@ static wk_value_id formula_end(formula *f, uint16_t result) {
 /* ---- one step -------------------------------------------------------------------------------- */
 
 typedef struct {
-  wk_value_id iteration, h, c, x;          /* x: [n, gates * hidden], input part of the gates */
-  wk_value_id r, rn, bn, lengths, p;       /* recurrent weights transposed; WK_NONE where absent */
+  wk_value_id h, c, x;    /* x: [n, gates * hidden], input part of the gates */
+  wk_value_id r, rn, bn, p; /* recurrent weights transposed; WK_NONE where absent */
+  wk_value_id within;     /* bool[n, 1]: the step is one of the sample's */
 } cell;
 
 static wk_value_id gate(rnn *r, wk_low *body, wk_value_id v, int k) {
@@ -295,12 +297,8 @@ static wk_value_id initial_state(rnn *r, uint32_t input) {
 /* Keeps the old value where this step lies past the sample's length. */
 static wk_value_id within_length(rnn *r, wk_low *body, wk_dtype t, const cell *s, wk_value_id fresh,
                                  wk_value_id old) {
-  char text[96];
-  if (s->lengths == WK_NONE) return t == r->wide ? fresh : wk_low_map(body, t, "a", 1, fresh);
-  if (r->reverse) snprintf(text, sizeof text, "select(lt(sub(%lld, a), b), c, d)",
-                           (long long)r->steps - 1);
-  else snprintf(text, sizeof text, "select(lt(a, b), c, d)");
-  return wk_low_map(body, t, text, 4, s->iteration, s->lengths, fresh, old);
+  if (s->within == WK_NONE) return t == r->wide ? fresh : wk_low_map(body, t, "a", 1, fresh);
+  return wk_low_map(body, t, "select(a, b, c)", 3, s->within, fresh, old);
 }
 
 typedef struct {
@@ -318,19 +316,31 @@ static wk_value_id capture(rnn *r, wk_graph *g, captures *c, const char *name, w
   return body_input(r, g, name, outer);
 }
 
-static wk_attr_loop *loop_attrs(rnn *r) {
+static wk_attr_loop *loop_attrs(rnn *r, int64_t n_scan) {
   wk_arena *a = r->l->arena;
   wk_attr_loop *loop = wk_attrs_new(a, WK_OP_LOOP);
   loop->trip = r->steps;
   loop->n_state = r->states;
-  loop->n_scan = 1;
-  loop->scan_reverse = loop->out_reverse = wk_ints_fill(a, 1, r->reverse);
-  loop->scan_axes = loop->out_axes = wk_ints_fill(a, 1, 0);
+  loop->n_scan = n_scan;
+  loop->scan_reverse = wk_ints_fill(a, n_scan, r->reverse);
+  loop->scan_axes = wk_ints_fill(a, n_scan, 0);
+  loop->out_reverse = wk_ints_fill(a, 1, r->reverse);
+  loop->out_axes = wk_ints_fill(a, 1, 0);
   return loop;
 }
 
 /* Values of the direction around the loop. */
-typedef struct { wk_value_id xw, r, rn, bn, lengths, p, h0, c0; } around;
+typedef struct { wk_value_id xw, r, rn, bn, within, p, h0, c0; } around;
+
+/* The samples of whose steps one is: bool[steps, n]. */
+static wk_value_id within_lengths(rnn *r) {
+  wk_low *l = r->l;
+  int64_t row[] = {1, r->batch}, dims[] = {r->steps, r->batch};
+  wk_value_id lengths = input_of(r->n, 4);
+  if (lengths == WK_NONE) return WK_NONE;
+  lengths = wk_low_lengths(l, wk_low_reshape(l, lengths, 2, row), r->steps);
+  return wk_low_map(l, WK_BOOL, "lt(index<0>(), a)", 1, wk_low_expand(l, lengths, 2, dims));
+}
 
 static wk_graph *loop_body(rnn *r, const around *o, captures *caps) {
   wk_low *l = r->l;
@@ -341,17 +351,20 @@ static wk_graph *loop_body(rnn *r, const around *o, captures *caps) {
   wk_type scalar = wk_type_make(WK_I64, 0, NULL);
   int64_t x_dims[] = {r->batch, r->gates * r->hidden};
   wk_type x_type = wk_type_make(r->wide, 2, x_dims);
-  cell s = {.c = WK_NONE};
-  s.iteration = wk_graph_input(g, "iteration", &scalar);
+  int64_t rows[] = {r->batch, 1};
+  wk_type flags = wk_type_make(WK_BOOL, 1, &r->batch);
+  cell s = {.c = WK_NONE, .within = WK_NONE};
+  wk_graph_input(g, "iteration", &scalar);
   s.h = body_input(r, g, "h", o->h0);
   if (r->states > 1) s.c = body_input(r, g, "c", o->c0);
   s.x = wk_graph_input(g, "x", &x_type);
+  if (o->within != WK_NONE) s.within = wk_graph_input(g, "within", &flags);
   s.r = capture(r, g, caps, "r", o->r);
   s.rn = capture(r, g, caps, "rn", o->rn);
   s.bn = capture(r, g, caps, "bn", o->bn);
-  s.lengths = capture(r, g, caps, "lengths", o->lengths);
   s.p = capture(r, g, caps, "p", o->p);
   if (l->status) return g;
+  if (s.within != WK_NONE) s.within = wk_low_reshape(&body, s.within, 2, rows);
   wk_value_id next[MAX_STATES] = {0};
   if (r->n->op == WK_OP_LSTM) lstm_step(r, &body, &s, next);
   else if (r->n->op == WK_OP_GRU) gru_step(r, &body, &s, next);
@@ -376,7 +389,7 @@ static void direction(rnn *r, wk_value_id *out) {
   bool gru = n->op == WK_OP_GRU;
   bool linear = gru && ((const wk_attr_gru *)n->attrs)->linear_before_reset;
   choose_activations(r);
-  around o = {.rn = WK_NONE, .p = WK_NONE, .c0 = WK_NONE, .lengths = WK_NONE};
+  around o = {.rn = WK_NONE, .p = WK_NONE, .c0 = WK_NONE};
   o.xw = input_product(r, input_bias(r, linear, &o.bn));
   wk_value_id rec = of_direction(r, n->in[2]);
   if (l->status) return;
@@ -388,10 +401,7 @@ static void direction(rnn *r, wk_value_id *out) {
   o.h0 = initial_state(r, 5);
   if (r->states > 1) o.c0 = initial_state(r, 6);
   if (n->op == WK_OP_LSTM) o.p = of_direction(r, input_of(n, 7));
-  if (input_of(n, 4) != WK_NONE) {
-    int64_t dims[] = {r->batch, 1};
-    o.lengths = wk_low_lengths(l, wk_low_reshape(l, n->in[4], 2, dims), r->steps);
-  }
+  o.within = within_lengths(r);
   captures caps = {.n = 0};
   wk_graph *body = loop_body(r, &o, &caps);
   if (l->status) return;
@@ -399,8 +409,9 @@ static void direction(rnn *r, wk_value_id *out) {
   uint32_t k = 2;
   if (r->states > 1) in[k++] = o.c0;
   in[k++] = o.xw;
+  if (o.within != WK_NONE) in[k++] = o.within;
   for (uint32_t i = 0; i < caps.n; i++) in[k++] = caps.outer[i];
-  wk_node_desc d = {.op = WK_OP_LOOP, .name = n->name, .attrs = loop_attrs(r), .in = in, .n_in = k,
+  wk_node_desc d = {.op = WK_OP_LOOP, .name = n->name, .attrs = loop_attrs(r, 1 + (o.within != WK_NONE)), .in = in, .n_in = k,
                     .n_out = (uint32_t)r->states + 1, .bodies = &body, .n_bodies = 1};
   l->status = wk_graph_add(l->g, &d, out);
 }
