@@ -7,12 +7,14 @@
 #include "compiler/lower/lower.h"
 #include "targets/cpu/codegen.h"
 #include "targets/cpu/llvm/module.h"
+#include "targets/cpu/predicates.h"
 #include "targets/cpu/prepare.h"
 #include "targets/cpu/skip_fills.h"
 
 typedef struct {
   wk_instance base;
   const wk_simd *simd;
+  wk_cpu_predicates predicates;
 } cpu;
 
 static const wk_simd *simd_of(const wk_instance *t) { return ((const cpu *)t)->simd; }
@@ -21,7 +23,8 @@ static wk_status open_cpu(const char *spec, wk_instance **out) {
   const wk_simd *simd;
   WK_TRY(wk_simd_find(spec ? spec : "native", &simd));
   cpu *t = wk_xcalloc(1, sizeof *t);
-  *t = (cpu){{&wk_target_cpu, simd->name, wk_simd_runs_here(simd)}, simd};
+  *t = (cpu){{&wk_target_cpu, simd->name, wk_simd_runs_here(simd)}, simd,
+             WK_CPU_PREDICATES_ON};
   *out = &t->base;
   return NULL;
 }
@@ -76,12 +79,42 @@ static wk_status prepare(const wk_instance *t, wk_program *p, wk_arena *scratch,
   return wk_prepare_program(p, simd_of(t));
 }
 
+static wk_status predicates(const wk_instance *t, wk_program *p, wk_arena *scratch,
+                            int64_t *changes) {
+  return wk_cpu_set_predicates(p, ((const cpu *)t)->predicates, scratch, changes);
+}
+
 static const wk_target_pass passes[] = {
+    {"predicates", "what is not needed, as --predicates says: left out, computed, or filled with "
+     "what nothing may use", true, predicates},
     {"fuse-nests", "run chains of reduce and map row by row, rows in per-thread scratch", true,
      fuse_nests},
     {"skip-fills", "products read no zeros that a mask put where they do not sum", false,
      skip_fills},
     {"prepare", "weights packed, scratch buffers, what kernels cannot read copied", false, prepare},
+    {0}};
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+static wk_status set_predicates(wk_instance *t, const char *value) {
+  static const char *const names[] = {"on", "off", "poison"};
+  for (int i = 0; i < (int)WK_COUNTOF(names); i++)
+    if (!strcmp(value, names[i])) {
+      ((cpu *)t)->predicates = (wk_cpu_predicates)i;
+      return NULL;
+    }
+  return wk_error(WK_USAGE, "'%s' is none of on, off and poison", value);
+}
+
+static const wk_target_setting settings[] = {
+    {.name = "predicates",
+     .arg = "MODE",
+     .values = "on, off or poison (default on)",
+     .help = "setting of a target: whether the CPU leaves out what no size or predicate of a run "
+             "needs",
+     .doc = "rows that no size or predicate of a run needs: left out, computed, or filled with NaN "
+            "before, to see that nothing uses them",
+     .set = set_predicates},
     {0}};
 
 /* ---- outputs --------------------------------------------------------------------------------- */
@@ -128,6 +161,8 @@ const wk_target wk_target_cpu = {
     .spec_doc = "a processor or instruction set: native (default), x86-64-v3, avx512-vnni, …",
     .passes = passes,
     .outputs = outputs,
+    .settings = settings,
+    .goes_by_rows = true,
     .cost = {.per_mac = 15, .per_byte = 100, .per_edge_byte = 0, .per_part = 100000},
     .open = open_cpu,
     .close = close_cpu,
