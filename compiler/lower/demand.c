@@ -1,248 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/lower/demand.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "compiler/expr/expr.h"
+#include "compiler/lower/demand_masks.h"
 
 #define UNKNOWN (WK_NONE - 1) /* nobody has asked yet */
 #define FEW (WK_NONE - 2)
-
-/* A value of booleans that is true at most at positions below a size along one axis, or where a
- * predicate is true along `span` axes. */
-typedef struct {
-  int axis; /* -1: it is none */
-  wk_value_id size;
-  int span; /* 0: of a size */
-} mask;
-
-/* From a size on a value has the same number everywhere. */
-typedef struct {
-  wk_value_id size; /* WK_NONE: that is not known */
-  wk_scalar number; /* of the value's type */
-} rest;
 
 typedef struct {
   const wk_graph *g;
   wk_arena *a;
   wk_need *needs;
-  mask *masks;
-  rest (*rests)[WK_MAX_RANK];
-  wk_value_id (*folds)[WK_MAX_RANK];
+  wk_masks m;
 } demand;
-
-static const rest no_rest = {.size = WK_NONE};
 
 static const wk_type *type(const demand *d, wk_value_id v) { return &wk_val(d->g, v)->type; }
 
-/* ---- masks ----------------------------------------------------------------------------------- */
-
-/* The axis along which a constant counts 0, 1 …, the same at all other positions; -1: none. */
-static int counting_axis(const demand *d, wk_value_id v) {
-  const wk_type *t = type(d, v);
-  int axis = -1;
-  if (!wk_is_const(d->g, v) || t->dtype != WK_I64) return -1;
-  for (int i = 0; i < t->rank; i++)
-    if (t->dims[i] != 1) axis = axis < 0 ? i : WK_MAX_RANK;
-  if (axis < 0 || axis == WK_MAX_RANK) return -1;
-  for (int64_t i = 0; i < t->dims[axis]; i++)
-    if (wk_load_i64(wk_val(d->g, v)->data, t->dtype, i) != i) return -1;
-  return axis;
-}
-
-/* A number that is there as long as a run lasts: not what a variable had before. */
-static bool is_size(const demand *d, wk_value_id v) {
-  const wk_type *t = type(d, v);
-  return t->dtype == WK_I64 && wk_type_count(t) == 1 && !wk_is_const(d->g, v) &&
-         !wk_is_variable(d->g, v);
-}
-
 bool wk_is_predicate(const wk_graph *g, wk_value_id v) {
   return wk_val(g, v)->type.dtype == WK_BOOL;
-}
-
-/* A value of booleans along neighbouring axes, as a mask of its own. */
-static mask predicate_of(const demand *d, wk_value_id v) {
-  const wk_type *t = type(d, v);
-  mask m = {.axis = -1, .size = v};
-  int last = -1;
-  if (t->dtype != WK_BOOL || wk_is_const(d->g, v) || wk_is_variable(d->g, v)) return m;
-  for (int i = 0; i < t->rank; i++) {
-    if (t->dims[i] == 1) continue;
-    if (last >= 0 && last != i - 1) return (mask){.axis = -1};
-    last = i;
-    if (m.axis < 0) m.axis = i;
-  }
-  m.span = last - m.axis + 1;
-  return m;
-}
-
-static mask mask_in(const demand *d, const wk_node *n, const wk_expr *e, uint16_t k, int rank);
-
-/* True only where both are; a size says more than a predicate. */
-static mask mask_of_both(const demand *d, const wk_node *n, const wk_expr *e,
-                         const wk_expr_node *x, int rank) {
-  mask m = mask_in(d, n, e, x->arg[0], rank), other = mask_in(d, n, e, x->arg[1], rank);
-  bool is_first = m.axis >= 0 && (!m.span || other.axis < 0 || other.span);
-  return is_first ? m : other;
-}
-
-/* Node k of a map's expression as a mask of the result, whose rank is `rank`. */
-static mask mask_in(const demand *d, const wk_node *n, const wk_expr *e, uint16_t k, int rank) {
-  const wk_expr_node *x = &e->nodes[k];
-  mask none = {.axis = -1};
-  if (x->op == WK_EX_INPUT) {
-    wk_value_id v = n->in[x->imm.i];
-    mask m = d->masks[v];
-    if (m.axis >= 0) m.axis += rank - type(d, v)->rank;
-    return m;
-  }
-  if (x->op == WK_EX_AND) return mask_of_both(d, n, e, x, rank);
-  if (x->op != WK_EX_LT) return none;
-  const wk_expr_node *at = &e->nodes[x->arg[0]], *size = &e->nodes[x->arg[1]];
-  if (at->op != WK_EX_INPUT || size->op != WK_EX_INPUT) return none;
-  wk_value_id positions = n->in[at->imm.i], bound = n->in[size->imm.i];
-  int axis = counting_axis(d, positions);
-  if (axis < 0 || !is_size(d, bound)) return none;
-  return (mask){axis + rank - type(d, positions)->rank, bound, 0};
-}
-
-/* The axis of y, a reshape of x, that has the positions of axis i of x, as many before and behind
- * it; -1: none. */
-static int same_axis(const wk_type *x, const wk_type *y, int i) {
-  int64_t before = 1, below = 1;
-  int k = 0;
-  if (!wk_type_count(x)) return -1;  /* other dimensions' products may overflow then */
-  for (int a = 0; a < i; a++) before *= x->dims[a];
-  while (k < y->rank && below < before) below *= y->dims[k++];
-  while (k < y->rank && below == before && y->dims[k] == 1 && x->dims[i] != 1) k++;
-  return below == before && k < y->rank && y->dims[k] == x->dims[i] ? k : -1;
-}
-
-static mask reshaped_mask(const demand *d, const wk_node *n) {
-  mask m = d->masks[n->in[0]];
-  int axis = m.axis < 0 ? -1 : same_axis(type(d, n->in[0]), type(d, n->out[0]), m.axis);
-  for (int i = 1; i < m.span && axis >= 0; i++)
-    if (same_axis(type(d, n->in[0]), type(d, n->out[0]), m.axis + i) != axis + i) axis = -1;
-  return (mask){axis, m.size, m.span};
-}
-
-/* ---- rests ----------------------------------------------------------------------------------- */
-
-static bool is_number(const wk_expr_node *x, const rest *r) {
-  if (x->op != WK_EX_CONST) return false;
-  return wk_dtype_is_float(x->dtype) ? x->imm.f == r->number.f : x->imm.i == r->number.i;
-}
-
-/* b is the largest of a along the axis: e^(a - b) is 0 where a is -inf, or all others are NaN. */
-static bool is_maximum(const demand *d, wk_value_id a, wk_value_id b, int axis) {
-  wk_node_id made = wk_val(d->g, b)->node;
-  if (wk_val(d->g, b)->kind != WK_VALUE_NODE) return false;
-  const wk_node *n = wk_nod(d->g, made);
-  const wk_attr_reduce *r = n->op == WK_OP_REDUCE ? WK_ATTR(n, reduce) : NULL;
-  return r && !strcmp(r->kind, "max") && !r->pre && !r->post && n->in[0] == a && r->keepdims &&
-         r->axes.n == 1 && r->axes.v[0] == axis;
-}
-
-static rest rest_in(const demand *d, const wk_node *n, const wk_expr *e, uint16_t k, int axis,
-                    int rank);
-
-static rest rest_of_exp(const demand *d, const wk_node *n, const wk_expr *e, uint16_t k, int axis,
-                        int rank) {
-  const wk_expr_node *x = &e->nodes[k];
-  if (x->op != WK_EX_SUB) return no_rest;
-  const wk_expr_node *a = &e->nodes[x->arg[0]], *b = &e->nodes[x->arg[1]];
-  if (a->op != WK_EX_INPUT || b->op != WK_EX_INPUT) return no_rest;
-  rest r = rest_in(d, n, e, x->arg[0], axis, rank);
-  wk_value_id v = n->in[a->imm.i];
-  if (r.size == WK_NONE || r.number.f != -(double)INFINITY ||
-      !is_maximum(d, v, n->in[b->imm.i], axis - rank + type(d, v)->rank))
-    return no_rest;
-  r.number.f = 0;
-  return r;
-}
-
-/* A number where a mask is false, or where an operand has it, too. */
-static rest rest_of_select(const demand *d, const wk_node *n, const wk_expr *e,
-                           const wk_expr_node *x, int axis, int rank) {
-  const wk_expr_node *other = &e->nodes[x->arg[2]];
-  rest r = rest_in(d, n, e, x->arg[1], axis, rank);
-  mask m = mask_in(d, n, e, x->arg[0], rank);
-  if (other->op != WK_EX_CONST) return no_rest;
-  if (m.span) m.axis = -1; /* what is false lies anywhere */
-  if (m.axis == axis && wk_dtype_is_float(other->dtype)) return (rest){m.size, {.f = other->imm.f}};
-  if (m.axis == axis) return (rest){m.size, {.i = other->imm.i}};
-  return r.size != WK_NONE && is_number(other, &r) ? r : no_rest;
-}
-
-/* Node k of a map's expression along an axis of the result. */
-static rest rest_in(const demand *d, const wk_node *n, const wk_expr *e, uint16_t k, int axis,
-                    int rank) {
-  const wk_expr_node *x = &e->nodes[k];
-  if (x->op == WK_EX_SELECT) return rest_of_select(d, n, e, x, axis, rank);
-  if (x->op == WK_EX_EXP) return rest_of_exp(d, n, e, x->arg[0], axis, rank);
-  if (x->op != WK_EX_INPUT) return no_rest;
-  wk_value_id v = n->in[x->imm.i];
-  int own = axis - rank + type(d, v)->rank;
-  return own >= 0 && type(d, v)->dims[own] == type(d, n->out[0])->dims[axis] ? d->rests[v][own]
-                                                                            : no_rest;
-}
-
-static void find_rests(demand *d, const wk_node *n) {
-  wk_value_id x = n->in[0], y = n->out[0];
-  const wk_expr *e = n->op == WK_OP_MAP ? WK_ATTR(n, map)->body : NULL;
-  int rank = type(d, y)->rank;
-  for (int i = 0; e && i < rank; i++) d->rests[y][i] = rest_in(d, n, e, e->results[0], i, rank);
-  for (int i = 0; n->op == WK_OP_TRANSPOSE && i < rank; i++)
-    d->rests[y][i] = d->rests[x][WK_ATTR(n, transpose)->perm.v[i]];
-  for (int i = 0; n->op == WK_OP_RESHAPE && i < type(d, x)->rank; i++) {
-    int axis = same_axis(type(d, x), type(d, y), i);
-    if (axis >= 0) d->rests[y][axis] = d->rests[x][i];
-  }
-}
-
-static bool changes_nothing(const char *kind, const rest *r, wk_dtype t) {
-  static const struct {
-    const char *kind;
-    double number;
-  } neutral[] = {{"sum", 0}, {"prod", 1}, {"max", -INFINITY}, {"min", INFINITY}};
-  for (size_t i = 0; i < WK_COUNTOF(neutral); i++)
-    if (!strcmp(kind, neutral[i].kind))
-      return wk_dtype_is_float(t) ? r->number.f == neutral[i].number
-                                  : r->number.i == neutral[i].number;
-  return false;
-}
-
-/* Of the axes that are folded those along which the operand is neutral from a size on. */
-static void find_folds(demand *d, const wk_node *n) {
-  const wk_attr_reduce *a = WK_ATTR(n, reduce);
-  wk_value_id x = n->in[0];
-  for (int64_t k = 0; k < a->axes.n && !a->pre && x != WK_NONE; k++) {
-    const rest *r = &d->rests[x][a->axes.v[k]];
-    if (r->size != WK_NONE && changes_nothing(a->kind, r, type(d, x)->dtype))
-      d->folds[n->out[0]][a->axes.v[k]] = r->size;
-  }
-}
-
-static void find_masks(demand *d) {
-  for (size_t v = 0; v < d->g->values.n; v++) {
-    d->masks[v] = wk_val(d->g, (wk_value_id)v)->kind == WK_VALUE_INPUT
-                      ? predicate_of(d, (wk_value_id)v)
-                      : (mask){.axis = -1};
-    for (int i = 0; i < WK_MAX_RANK; i++) d->rests[v][i] = no_rest, d->folds[v][i] = WK_NONE;
-  }
-  for (size_t i = 0; i < d->g->nodes.n; i++) {
-    const wk_node *n = wk_nod(d->g, (wk_node_id)i);
-    if (n->dead || n->n_out != 1 || n->out[0] == WK_NONE || n->n_in == 0) continue;
-    if (n->op == WK_OP_RESHAPE) d->masks[n->out[0]] = reshaped_mask(d, n);
-    if (n->in[0] != WK_NONE) find_rests(d, n);
-    if (n->op == WK_OP_REDUCE) find_folds(d, n);
-    const wk_expr *e = n->op == WK_OP_MAP ? WK_ATTR(n, map)->body : NULL;
-    if (e && type(d, n->out[0])->dtype == WK_BOOL)
-      d->masks[n->out[0]] = mask_in(d, n, e, e->results[0], type(d, n->out[0])->rank);
-    if (d->masks[n->out[0]].axis < 0) d->masks[n->out[0]] = predicate_of(d, n->out[0]);
-  }
 }
 
 /* ---- needs ----------------------------------------------------------------------------------- */
@@ -344,7 +120,7 @@ static wk_need need_of_results(const demand *d, const wk_node *n) {
 }
 
 /* Below a size rather than where a predicate is true, which is no more than a licence. */
-static void narrow(wk_need *of, const mask *m) {
+static void narrow(wk_need *of, const wk_mask *m) {
   if (m->span && of->below[m->axis] < FEW) return;
   of->below[m->axis] = m->size;
   of->span[m->axis] = m->span;
@@ -362,8 +138,8 @@ static void need_through(demand *d, const wk_node *n, const wk_expr *e, const wk
     if (x->op == WK_EX_INPUT) need_broadcast(d, n->in[x->imm.i], &needs[k], rank);
     for (int j = 0; j < wk_expr_op_arity(x->op); j++) {
       wk_need own = needs[k];
-      mask m = {.axis = -1};
-      if (x->op == WK_EX_SELECT && j == 1) m = mask_in(d, n, e, x->arg[0], rank);
+      wk_mask m = {.axis = -1};
+      if (x->op == WK_EX_SELECT && j == 1) m = wk_mask_in(&d->m, n, e, x->arg[0], rank);
       if (m.axis >= 0 && m.axis < rank) narrow(&own, &m);
       for (int i = 0; i < rank; i++) join(d, &needs[x->arg[j]], i, &own, i);
     }
@@ -388,7 +164,7 @@ static void through_reduce(demand *d, const wk_node *n) {
   for (int i = 0; i < rank; i++) {
     bool folds = k < a->axes.n && a->axes.v[k] == i;
     if (folds) {
-      of.below[i] = d->folds[n->out[0]][i];
+      of.below[i] = d->m.folds[n->out[0]][i];
     } else {
       const wk_need *y = &d->needs[n->out[0]];
       int from = a->keepdims ? i : next;
@@ -424,8 +200,8 @@ static void through_matmul(demand *d, const wk_node *n) {
   }
 }
 
-/* The axes of x, of which y is a reshape, that have the positions of `span` axes of y from `axis` on,
- * and nothing else. */
+/* The axes of x, of which y is a reshape, that have the positions of `span` axes of y from `axis`
+ * on, and nothing else. */
 static bool same_axes(const wk_type *x, const wk_type *y, int axis, int span, int *from, int *n) {
   int64_t before = 1, count = 1, below = 1, along = 1;
   int k = 0;
@@ -456,7 +232,7 @@ static bool through_reshaped_predicate(demand *d, const wk_node *n, int i) {
 static void through_reshape(demand *d, const wk_node *n) {
   const wk_type *x = type(d, n->in[0]), *y = type(d, n->out[0]);
   for (int i = 0; i < x->rank; i++) {
-    int axis = same_axis(x, y, i);
+    int axis = wk_same_axis(x, y, i);
     if (through_reshaped_predicate(d, n, i)) continue;
     need(d, n->in[0], i, axis < 0 ? &all : &d->needs[n->out[0]], axis < 0 ? i : axis);
   }
@@ -529,7 +305,7 @@ static wk_value_id one_above(const demand *d, const wk_node *n, const wk_expr *e
   }
   bool is_one = one->op == WK_EX_CONST && one->imm.i == (x->op == WK_EX_ADD ? -1 : 1);
   wk_value_id v = is_one && size->op == WK_EX_INPUT ? n->in[size->imm.i] : WK_NONE;
-  return v != WK_NONE && is_size(d, v) ? v : WK_NONE;
+  return v != WK_NONE && wk_is_size(&d->m, v) ? v : WK_NONE;
 }
 
 /* The size that all of v are below, since it is one at least and they are the smaller of something
@@ -545,7 +321,7 @@ static wk_value_id all_below(const demand *d, wk_value_id v) {
     const wk_expr_node *other = &e->nodes[x->arg[1 - i]];
     wk_value_id size = one_above(d, maker(d, v), e, x->arg[i]);
     bool counts = other->op == WK_EX_INPUT &&
-                  counting_axis(d, maker(d, v)->in[other->imm.i]) >= 0;
+                  wk_counting_axis(&d->m, maker(d, v)->in[other->imm.i]) >= 0;
     if (counts && size != WK_NONE && least_of(d, size) >= 1) return size;
   }
   return WK_NONE;
@@ -559,6 +335,27 @@ static void through_gather(demand *d, const wk_node *n) {
   if (wk_is_const(d->g, n->in[1])) need_few(d, n->in[0], axis, 1 + largest(d, n->in[1]));
   else need_below(d, n->in[0], axis, all_below(d, n->in[1]));
   need_all(d, n->in[1]);
+}
+
+/* ---- scatters -------------------------------------------------------------------------------- */
+
+/* Updates whose positions, from a size on, lie behind what is needed of the result. */
+static void through_scatter(demand *d, const wk_node *n, int axis) {
+  wk_value_id at = n->in[1], updates = n->in[2];
+  const wk_need *y = &d->needs[n->out[0]];
+  bool has_spare = y->below[axis] == FEW && type(d, at)->dtype == WK_I64;
+  need_all(d, n->in[0]);
+  need_all(d, at);
+  for (int i = 0; i < type(d, updates)->rank; i++) {
+    const wk_rest *r = i < type(d, at)->rank ? &d->m.rests[at][i] : NULL;
+    bool is_spared = has_spare && r && r->size != WK_NONE && r->number.i >= y->few[axis];
+    need_below(d, updates, i, is_spared ? r->size : WK_NONE);
+  }
+}
+
+static bool has_one_coordinate(const demand *d, const wk_node *n) {
+  const wk_type *at = type(d, n->in[1]);
+  return at->rank > 0 && at->dims[at->rank - 1] == 1;
 }
 
 /* ---- loops ----------------------------------------------------------------------------------- */
@@ -583,7 +380,7 @@ static bool through_slices(demand *d, const wk_node *n, const wk_demand *body, i
       continue;
     own.below[0] = n->in[1 + a->n_state + j];
     own.span[0] = 1 + of->span[0];
-    mask m = d->masks[own.below[0]];
+    wk_mask m = d->m.masks[own.below[0]];
     if (m.axis != 0 || m.size != own.below[0] || wk_is_const(d->g, own.below[0])) return false;
     for (int i = 0; i < type(d, whole)->rank; i++) need_span(d, whole, i, &own, i);
     return true;
@@ -611,6 +408,13 @@ static void through(demand *d, const wk_node *n) {
     case WK_OP_SLICE: through_slice(d, n); break;
     case WK_OP_GATHER: through_gather(d, n); break;
     case WK_OP_LOOP: through_loop(d, n); break;
+    case WK_OP_SCATTER_ELEMENTS:
+      through_scatter(d, n, (int)WK_ATTR(n, scatter_elements)->axis);
+      break;
+    case WK_OP_SCATTER_ND:
+      if (has_one_coordinate(d, n)) through_scatter(d, n, 0);
+      else for (uint32_t k = 0; k < n->n_in; k++) need_all(d, n->in[k]);
+      break;
     case WK_OP_CONCAT: along(d, n, WK_ATTR(n, concat)->axis); break;
     case WK_OP_SPLIT: along(d, n, WK_ATTR(n, split)->axis); break;
     case WK_OP_EXPAND:
@@ -650,17 +454,17 @@ static void need_outputs(demand *d) {
 
 /* Some operand of some node may be limited by what a run decides. */
 static bool has_sizes(const demand *d) {
-  for (size_t v = 0; v < d->g->values.n; v++)
-    if (d->masks[v].axis >= 0) return true;
+  for (size_t v = 0; v < d->g->values.n; v++) {
+    if (d->m.masks[v].axis >= 0) return true;
+    for (int i = 0; i < type(d, (wk_value_id)v)->rank; i++)
+      if (d->m.rests[v][i].size != WK_NONE) return true;
+  }
   return d->g == d->g->module->main && d->g->module->open_axes.n > 0;
 }
 
 wk_demand *wk_demand_find(const wk_graph *g, wk_arena *a) {
   demand d = {.g = g, .a = a, .needs = wk_arena_alloc(a, g->values.n * sizeof *d.needs),
-              .masks = wk_arena_alloc(a, g->values.n * sizeof *d.masks),
-              .rests = wk_arena_alloc(a, g->values.n * sizeof *d.rests),
-              .folds = wk_arena_alloc(a, g->values.n * sizeof *d.folds)};
-  find_masks(&d);
+              .m = wk_masks_find(g, a)};
   if (!has_sizes(&d)) return NULL;
   wk_demand *out = wk_arena_alloc(a, g->values.n * sizeof *out);
   for (size_t v = 0; v < g->values.n; v++) d.needs[v] = unknown();
@@ -671,12 +475,12 @@ wk_demand *wk_demand_find(const wk_graph *g, wk_arena *a) {
   }
   for (size_t v = 0; v < g->values.n; v++)
     for (int i = 0; i < WK_MAX_RANK; i++) {
-      const rest *r = &d.rests[v][i];
+      const wk_rest *r = &d.m.rests[v][i];
       bool is_zero = wk_dtype_is_float(type(&d, (wk_value_id)v)->dtype) ? r->number.f == 0
                                                                        : r->number.i == 0;
       if (d.needs[v].below[i] >= FEW) d.needs[v].below[i] = WK_NONE, d.needs[v].span[i] = 0;
       out[v].zero[i] = r->size != WK_NONE && is_zero ? r->size : WK_NONE;
-      out[v].fold[i] = d.folds[v][i];
+      out[v].fold[i] = d.m.folds[v][i];
     }
   for (size_t v = 0; v < g->values.n; v++) out[v].need = d.needs[v];
   return out;

@@ -333,15 +333,16 @@ static void gen_done(wk_gen *c, wk_gen_graph *gg, wk_node_id id) {
   gg->is_done[id] = true;
 }
 
-/* What a wanted predicate of the node's results is computed by, unless that needs the node. */
+/* What sizes and wanted predicates of the node's results are computed by, unless that needs the
+ * node. */
 static void gen_predicates(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
   const size_t nodes = gg->g->nodes.n;
   bool *marked = NULL;
   int rank = n->n_out && n->out[0] != WK_NONE ? wk_val(gg->g, n->out[0])->type.rank : 0;
-  if (!gg->rows || n->op != WK_OP_MATMUL) return;
+  if (!gg->demand || n->op != WK_OP_MATMUL) return;
   for (int axis = 0, span; axis < rank; axis++) {
     wk_value_id p = wk_gen_needed_below(gg, n, axis, &span);
-    if (p == WK_NONE || !gg->rows[p].is_wanted || is_there(gg, p)) continue;
+    if (p == WK_NONE || is_there(gg, p) || (span && !gg->rows[p].is_wanted)) continue;
     marked = wk_arena_alloc(c->scratch, nodes);
     if (!mark_missing(gg, p, n, marked)) continue;
     for (size_t i = 0; i < nodes; i++)

@@ -9,8 +9,8 @@
  *         h' = (1 - z).n + z.h
  *   RNN   h' = f(x + h R^T)
  * Past a sample's length the state is kept and the output is 0: selects by a predicate that the
- * loop scans say so, and whoever makes instructions sees which rows of the products nobody needs. The state of 16-bit floats is f32:
- * what is rounded are the results. */
+ * loop scans say so, and whoever makes instructions sees which rows of the products nobody needs.
+ * The state of 16-bit floats is f32: what is rounded are the results. */
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -411,7 +411,9 @@ static void direction(rnn *r, wk_value_id *out) {
   in[k++] = o.xw;
   if (o.within != WK_NONE) in[k++] = o.within;
   for (uint32_t i = 0; i < caps.n; i++) in[k++] = caps.outer[i];
-  wk_node_desc d = {.op = WK_OP_LOOP, .name = n->name, .attrs = loop_attrs(r, 1 + (o.within != WK_NONE)), .in = in, .n_in = k,
+  int64_t n_scan = o.within == WK_NONE ? 1 : 2;
+  wk_node_desc d = {.op = WK_OP_LOOP, .name = n->name, .attrs = loop_attrs(r, n_scan), .in = in,
+                    .n_in = k,
                     .n_out = (uint32_t)r->states + 1, .bodies = &body, .n_bodies = 1};
   l->status = wk_graph_add(l->g, &d, out);
 }

@@ -116,6 +116,19 @@ static const struct {
      "  %r = reduce(%h) {axes=[0], keepdims=1}\n"
      "  %y = map(%c, %r) {body=\"select(%0, %1, 0.0f32)\"}\n  output %y\n}}",
      {"matmul", "reduce", "map"}},
+    /* updates that lead to a spare row of which nobody reads */
+    {"module \"m\" { graph @main(%x: f32[8,4], %w: f32[4,4], %d: f32[9,4], %a: i64[8,1], "
+     "%n: i64[]) {\n  %i = constant i64[8,1] {0, 1, 2, 3, 4, 5, 6, 7}\n"
+     "  %j = map(%i, %n, %a) {body=\"select(lt(%0, %1), %2, 8i64)\"}\n"
+     "  %p = matmul(%x, %w)\n  %s = scatter_nd(%d, %j, %p) {reduction=\"add\"}\n"
+     "  %y = slice(%s) {starts=[0,0], sizes=[8,4], steps=[1,1]}\n  output %y\n}}",
+     {"map", "matmul below 0 %n", "scatter_nd"}},
+    {"module \"m\" { graph @main(%x: f32[8,4], %w: f32[4,4], %d: f32[9,4], %a: i64[8,1], "
+     "%n: i64[]) {\n  %i = constant i64[8,1] {0, 1, 2, 3, 4, 5, 6, 7}\n"
+     "  %j = map(%i, %n, %a) {body=\"select(lt(%0, %1), %2, 8i64)\"}\n"
+     "  %p = matmul(%x, %w)\n  %s = scatter_nd(%d, %j, %p) {reduction=\"add\"}\n"
+     "  output %s\n}}",
+     {"map", "matmul", "scatter_nd"}},
     /* what a loop scans beside a slice of a predicate */
     {"module \"m\" { graph @main(%x: f32[64,64], %w: f32[64,64], %p: bool[8,8], %s: f32[8,64]) {\n"
      "  %h = matmul(%x, %w)\n  %t = reshape(%h) {shape=[8,8,64]}\n"

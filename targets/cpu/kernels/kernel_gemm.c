@@ -131,7 +131,7 @@ typedef struct {
   wk_ssa scratch, tile0, tile1, row0;
   wk_ssa units, k_blocks; /* of k that are summed up: elements of one tap, or taps; blocks */
   wk_ssa columns;         /* NULL: all */
-  wk_ssa live;            /* rows that are needed, where a tile may be much longer; NULL: it is not */
+  wk_ssa live;            /* rows that are needed, where a tile may be much longer; NULL: all */
 } driver;
 
 static wk_ssa rounded_up(wk_llvm *e, wk_ssa n, int64_t by) {

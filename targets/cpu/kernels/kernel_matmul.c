@@ -132,7 +132,8 @@ wk_status wk_cpu_matmul_codegen(wk_llvm *e, const wk_cpu_matmul_desc *d, const w
   bool is_one = g.batch[0] == 1 && g.batch[1] == 1, is_float = wk_dot_unit(&d->types) == 1;
   bool is_wide = is_float && d->types.a != WK_F32;
   g.has_list = d->list_limit && is_one && g.m == d->list_rows && !is_wide;
-  int rows = g.has_list ? d->list_limit : d->batch_limit && is_one ? d->batch_limit : g.m == d->m ? d->row_limit : 0;
+  int rows = d->batch_limit && is_one ? d->batch_limit : g.m == d->m ? d->row_limit : 0;
+  if (g.has_list) rows = d->list_limit;
   g.limit_rows = rows == d->batch_limit ? d->batch_rows : 1;
   g.row_table = g.has_list;
   g.row_limit = add_limit(rows, limits, &n_limits);

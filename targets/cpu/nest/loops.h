@@ -8,7 +8,8 @@
  * these are the operands of the body's instructions one after the other; those in region SCRATCH
  * are found at scratch + buffer offset + view offset and their args are not read. Operands left out
  * have an entry that is not read. Behind them come the addresses of the limits that
- * wk_cpu_loop_limits gives, then those of the rows of those that have rows. Equal instructions share one function; packed_bytes is 0.
+ * wk_cpu_loop_limits gives, then those of the rows of those that have rows. Equal instructions
+ * share one function; packed_bytes is 0.
  *
  * A reduction is never split between tasks and is summed in a fixed order: f32, f16 and bf16 in f32
  * when a lane sums at most 1024 values, or 16 where axis 0 is summed as well, which samples lie
