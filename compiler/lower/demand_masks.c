@@ -132,7 +132,8 @@ static wk_rest rest_of_select(const wk_masks *d, const wk_node *n, const wk_expr
   wk_mask m = wk_mask_in(d, n, e, x->arg[0], rank);
   if (other->op != WK_EX_CONST) return no_rest;
   if (m.span) m.axis = -1; /* what is false lies anywhere */
-  if (m.axis == axis && wk_dtype_is_float(other->dtype)) return (wk_rest){m.size, {.f = other->imm.f}};
+  if (m.axis == axis && wk_dtype_is_float(other->dtype))
+    return (wk_rest){m.size, {.f = other->imm.f}};
   if (m.axis == axis) return (wk_rest){m.size, {.i = other->imm.i}};
   return r.size != WK_NONE && is_number(other, &r) ? r : no_rest;
 }

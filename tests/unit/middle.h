@@ -181,7 +181,7 @@ static inline bool middle_agrees(wk_module *m, const wk_tensor *in, const middle
   bool ok = middle_lower(m, in, o, &lowered, why) &&
             middle_ok(wk_layout_assign(m, o->channels_last), "layout", why) &&
             middle_order(m, o, why) &&
-            middle_ok(wk_generate(m, &p), "generate", why) &&
+            middle_ok(wk_generate(m, true, &p), "generate", why) &&
             middle_program(p, in, lowered, o, why);
   middle_free(lowered, m->main->outputs.n);
   if (ok && out) *out = p;
