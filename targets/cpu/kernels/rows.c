@@ -372,7 +372,7 @@ wk_ssa wk_rows_codegen(wk_llvm *e, const wk_gemm *g, const wk_gemm_plan *p, cons
   if (g->has_list) listed_rows(&w, v[WK_ROWS_LIST]);
   else if (g->rows == WK_ROWS_PLAIN) plain_rows(&w);
   if (g->rows == WK_ROWS_STRIP) make_strip(&w);
-  if (g->rows != WK_ROWS_PLAIN) pixel_rows(&w);
+  if (g->rows != WK_ROWS_PLAIN || (g->row_table && !g->has_list)) pixel_rows(&w);
   wk_llvm_return(e);
   wk_llvm_restore(e, place);
   return fn;
