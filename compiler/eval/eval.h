@@ -40,6 +40,10 @@ typedef wk_status (*wk_eval_inst_hook)(void *ctx, const wk_program *p, const wk_
                                        void *const *bases);
 wk_status wk_eval_program(const wk_program *p, const void *const *inputs, void *const *outputs,
                           wk_eval_inst_hook hook, void *ctx) WK_MUST_CHECK;
+/* The same; results that limits of instructions leave out (wk_limit) become NaN, or bytes of 0xAA,
+ * after each of them, so that it shows if anything uses them. */
+wk_status wk_eval_program_poisoned(const wk_program *p, const void *const *inputs,
+                                   void *const *outputs) WK_MUST_CHECK;
 /* One instruction on memory: bases[b] is the address of buffer b. */
 wk_status wk_eval_inst(const wk_program *p, const wk_inst *inst, void *const *bases,
                        int64_t iteration)

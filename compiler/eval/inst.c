@@ -229,6 +229,7 @@ wk_status wk_frame_run(const wk_frame *f, const wk_block *b) {
   for (size_t i = 0; i < b->insts.n; i++) {
     const wk_inst *inst = b->insts.data[i];
     WK_TRY(wk_status_place(step(f, inst), place_of(inst)));
+    if (f->poisons) wk_frame_poison(f, inst);
     if (f->hook) WK_TRY(f->hook(f->ctx, f->p, inst, f->bases));
   }
   return NULL;

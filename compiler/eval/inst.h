@@ -14,7 +14,11 @@ typedef struct {
   int depth;
   wk_eval_inst_hook hook;  /* NULL inside loops and nests */
   void *ctx;
+  bool poisons;            /* what limits leave out */
 } wk_frame;
+
+/* Fills what the limits of an instruction, which has run, leave out. */
+void wk_frame_poison(const wk_frame *f, const wk_inst *inst);
 
 wk_status wk_frame_run(const wk_frame *f, const wk_block *b) WK_MUST_CHECK;
 

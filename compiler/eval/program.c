@@ -83,13 +83,14 @@ static wk_status place(const wk_program *p, memory *m, size_t i, const void *con
   return NULL;
 }
 
-wk_status wk_eval_program(const wk_program *p, const void *const *inputs, void *const *outputs,
-                          wk_eval_inst_hook hook, void *ctx) {
+static wk_status run(const wk_program *p, const void *const *inputs, void *const *outputs,
+                     wk_frame f) {
   memory m = {.bases = wk_xcalloc(p->buffers.n, sizeof *m.bases),
               .own = wk_xcalloc(p->buffers.n, sizeof *m.own)};
   wk_status s = make_arenas(p, &m);
   for (size_t i = 0; i < p->buffers.n && !s; i++) s = place(p, &m, i, inputs, outputs);
-  wk_frame f = {.p = p, .bases = m.bases, .hook = hook, .ctx = ctx};
+  f.p = p;
+  f.bases = m.bases;
   if (!s) s = wk_frame_run(&f, &p->body);
   if (!s) give_states(p, &m, outputs);
   for (size_t i = 0; i < p->buffers.n; i++) free(m.own[i]);
@@ -97,4 +98,14 @@ wk_status wk_eval_program(const wk_program *p, const void *const *inputs, void *
   free(m.bases);
   free(m.own);
   return s;
+}
+
+wk_status wk_eval_program(const wk_program *p, const void *const *inputs, void *const *outputs,
+                          wk_eval_inst_hook hook, void *ctx) {
+  return run(p, inputs, outputs, (wk_frame){.hook = hook, .ctx = ctx});
+}
+
+wk_status wk_eval_program_poisoned(const wk_program *p, const void *const *inputs,
+                                   void *const *outputs) {
+  return run(p, inputs, outputs, (wk_frame){.poisons = true});
 }

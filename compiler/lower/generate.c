@@ -491,10 +491,11 @@ static void bind_all(wk_program *p, const wk_graph *g, wk_view *in, wk_view *out
   }
 }
 
-static wk_status generate(const wk_module *m, bool has_body, bool rows, wk_program **out) {
+static wk_status generate(const wk_module *m, bool has_body, int64_t rows_from,
+                          wk_program **out) {
   const wk_graph *g = m->main;
   wk_gen c = {.p = wk_program_new(m->name), .scratch = wk_arena_new(), .const_index = wk_map_new(),
-              .rows = rows};
+              .rows_from = rows_from};
   wk_view *in = wk_arena_alloc(c.scratch, g->inputs.n * sizeof *in);
   wk_view *outs = wk_arena_alloc(c.scratch, g->outputs.n * sizeof *outs);
   bind_all(c.p, g, in, outs);
@@ -510,10 +511,10 @@ static wk_status generate(const wk_module *m, bool has_body, bool rows, wk_progr
   return NULL;
 }
 
-wk_status wk_generate(const wk_module *m, bool rows, wk_program **out) {
+wk_status wk_generate(const wk_module *m, int64_t rows_from, wk_program **out) {
   WK_TRY(wk_module_no_predicates(m, "a program"));
-  return generate(m, true, rows, out);
+  return generate(m, true, rows_from, out);
 }
 wk_status wk_generate_frame(const wk_module *m, wk_program **out) {
-  return generate(m, false, false, out);
+  return generate(m, false, 0, out);
 }

@@ -10,7 +10,7 @@ typedef struct {
   wk_program *p;
   wk_arena *scratch;
   wk_map *const_index; /* address and size of constant data -> its buffer */
-  bool rows;           /* limits may have rows */
+  int64_t rows_from;   /* wk_generate */
 } wk_gen;
 
 /* Where a value lives. `set` false: not decided yet. */

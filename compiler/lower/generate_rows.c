@@ -5,8 +5,6 @@
 #include "compiler/expr/expr.h"
 #include "compiler/lower/generate.h"
 
-enum { WORTH_MACS = 1 << 18 }; /* of a product: a list takes a microsecond */
-
 wk_value_id wk_gen_needed_below(const wk_gen_graph *gg, const wk_node *n, int axis, int *span) {
   wk_value_id below = WK_NONE;
   *span = 0;
@@ -29,12 +27,12 @@ static bool has_one_matrix(const wk_graph *g, const wk_node *n) {
   return true;
 }
 
-static void find_rows_of(wk_gen_graph *gg, const wk_node *n) {
+static void find_rows_of(const wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
   const wk_type *a = &wk_val(gg->g, n->in[0])->type, *y = &wk_val(gg->g, n->out[0])->type;
   int64_t macs = a->rank ? a->dims[a->rank - 1] : 0;
   for (int i = 0; i < y->rank; i++)
     if (!wk_mul_ok(macs, y->dims[i], &macs)) macs = INT64_MAX;
-  if (macs < WORTH_MACS || !has_one_matrix(gg->g, n)) return;
+  if (macs < c->rows_from || !has_one_matrix(gg->g, n)) return;
   for (int axis = 0, span; axis + 1 < y->rank; axis++) {
     wk_value_id below = wk_gen_needed_below(gg, n, axis, &span);
     if (below != WK_NONE && span && axis + span < y->rank) gg->rows[below].is_wanted = true;
@@ -44,9 +42,9 @@ static void find_rows_of(wk_gen_graph *gg, const wk_node *n) {
 void wk_gen_find_rows(wk_gen *c, wk_gen_graph *gg) {
   if (!gg->demand) return;
   gg->rows = wk_arena_alloc(c->scratch, gg->g->values.n * sizeof *gg->rows);
-  for (size_t i = 0; c->rows && i < gg->g->nodes.n; i++) {
+  for (size_t i = 0; c->rows_from && i < gg->g->nodes.n; i++) {
     const wk_node *n = wk_nod(gg->g, (wk_node_id)i);
-    if (!n->dead && n->op == WK_OP_MATMUL && n->out[0] != WK_NONE) find_rows_of(gg, n);
+    if (!n->dead && n->op == WK_OP_MATMUL && n->out[0] != WK_NONE) find_rows_of(c, gg, n);
   }
 }
 

@@ -52,9 +52,10 @@ wk_status wk_layout_assign(wk_module *m, bool channels_last) WK_MUST_CHECK;
 
 /* Program of m->main: buffers for every value that needs one, views for the rest; copies are
  * counted. All memory of the program is its own, except constant data, which stays the module's.
- * rows: instructions may have limits with rows (wk_limit), and others that list these.
+ * rows_from: from so many multiply-accumulates on a product goes by limits with rows (wk_limit),
+ * and what is around it, and other instructions list these; 0: none does.
  * WK_UNSUPPORTED: a node has a predicate, and instructions have none. */
-wk_status wk_generate(const wk_module *m, bool rows, wk_program **out) WK_MUST_CHECK;
+wk_status wk_generate(const wk_module *m, int64_t rows_from, wk_program **out) WK_MUST_CHECK;
 /* Inputs and outputs alone, for a target that works on the graph. */
 wk_status wk_generate_frame(const wk_module *m, wk_program **out) WK_MUST_CHECK;
 

@@ -253,7 +253,7 @@ static wk_status step_generate(pipeline *l, wk_part *part, int64_t *changes) {
   (void)changes;
   const wk_target *t = part->instance->target;
   return t->takes_graph ? wk_generate_frame(part->module, &part->program)
-                        : wk_generate(part->module, t->goes_by_rows, &part->program);
+                        : wk_generate(part->module, t->rows_from, &part->program);
 }
 
 static wk_status place(wk_program *p, int64_t align) {

@@ -162,7 +162,7 @@ const wk_target wk_target_cpu = {
     .passes = passes,
     .outputs = outputs,
     .settings = settings,
-    .goes_by_rows = true,
+    .rows_from = 1 << 18, /* a list takes a microsecond */
     .cost = {.per_mac = 15, .per_byte = 100, .per_edge_byte = 0, .per_part = 100000},
     .open = open_cpu,
     .close = close_cpu,

@@ -78,7 +78,7 @@ static wk_status order(subject *s, const char *arg) {
 /* The program points into the constants of the module: both stay. */
 static wk_status generate(subject *s, const char *arg) {
   (void)arg;
-  WK_TRY(wk_generate(s->m, true, &s->p));
+  WK_TRY(wk_generate(s->m, 1, &s->p));
   return wk_program_verify(s->p);
 }
 

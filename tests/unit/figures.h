@@ -205,7 +205,7 @@ static inline void in_c(record *r, const wk_program *p) {
 static inline void on_program(record *r, const wk_module *m) {
   wk_program *p;
   wk_str why = {0};
-  must(r, wk_generate(m, true, &p));
+  must(r, wk_generate(m, 1, &p));
   saw_program(r, "generate", p, p->copies_after);
   for (size_t i = 0; middle_pass(i); i++) {
     int64_t changes = 0;

@@ -256,7 +256,7 @@ static void near_module(const char *name, wk_module *m, uint64_t seed) {
   ask_near(name, text.s, read_module, 1, seed);
   text.n = 0;
   assert_null(wk_lower_nodes(m, NULL, NULL));
-  assert_null(wk_generate(m, true, &p));
+  assert_null(wk_generate(m, 1, &p));
   wk_program_print(&text, p, WK_PRINT_FULL);
   ask_near("program of a drawn graph", text.s, read_program, 1, seed);
   wk_str_free(&text);

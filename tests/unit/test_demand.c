@@ -175,7 +175,7 @@ static void limits_are_found(void **state) {
     wk_program *p, *again;
     wk_str printed = {0}, reprinted = {0};
     must(cases[i].text, wk_module_parse(cases[i].text, "case", &m));
-    must(cases[i].text, wk_generate(m, true, &p));
+    must(cases[i].text, wk_generate(m, 1 << 18, &p));
     check_program(cases[i].text, p, cases[i].limits);
     wk_program_print(&printed, p, WK_PRINT_FULL);
     must(printed.s, wk_program_parse(printed.s, "case", &again));

@@ -105,7 +105,7 @@ static void stages_keep_predicates(void **state) {
   assert_null(wk_passes_run(m, WK_STAGE_PRIMITIVE, NULL, NULL, NULL));
   expect_predicates(m->main);
   wk_program *p;
-  wk_status s = wk_generate(m, true, &p);
+  wk_status s = wk_generate(m, 1, &p);
   assert_non_null(s);
   assert_non_null(strstr(s->message, "its predicate %p would be lost"));
   wk_status_free(s);

@@ -34,7 +34,7 @@ static void print_program(uint64_t seed, const middle_options *o) {
   if (!s) s = wk_layout_assign(m, o->channels_last);
   if (!s && o->order) s = wk_order_nodes(m, &before, &after);
   print_module(m);
-  if (!s) s = wk_generate(m, true, &p);
+  if (!s) s = wk_generate(m, 1, &p);
   for (size_t i = 0; !s && i < wk_inst_passes_count + 2; i++) {
     wk_str text = {0};
     wk_arena *scratch = wk_arena_new();

@@ -143,7 +143,7 @@ static int compare(wk_module *m) {
   wk_order_model model = wk_order_model_of(g, peaks, arena);
   wk_program *p;
   int shared = 0;
-  assert_null(wk_generate(m, true, &p));
+  assert_null(wk_generate(m, 1, &p));
   for (wk_value_id v = 0; v < g->values.n; v++) {
     const wk_value *x = wk_val(g, v);
     if (x->kind != WK_VALUE_NODE || is_output(g, v)) continue;

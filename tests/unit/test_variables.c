@@ -594,7 +594,7 @@ static void programs_share_states(void **state) {
     wk_program *p[2];
     must(wk_module_parse(others[0].text, "t", &m[0]));
     must(wk_module_parse(others[k].text, "t", &m[1]));
-    for (int i = 0; i < 2; i++) must(wk_generate(m[i], true, &p[i]));
+    for (int i = 0; i < 2; i++) must(wk_generate(m[i], 1, &p[i]));
     wk_status s = wk_place_states(p, 2, NULL, NULL, NULL);
     assert_int_equal(s != NULL, others[k].message != NULL);
     if (s) {
@@ -616,7 +616,7 @@ static void places_are_checked(void **state) {
   wk_program *p;
   must(wk_module_parse(line_texts[TRAIN], "train", &m));
   must(wk_lower_nodes(m, NULL, NULL));
-  must(wk_generate(m, true, &p));
+  must(wk_generate(m, 1, &p));
   must(wk_place(p, 64));
   must(wk_place_check(p));
   int64_t *offset = &p->buffers.data[p->states.data[1].buffer].offset;
