@@ -160,8 +160,8 @@ struct wk_target {
   bool wants_integers; /* it multiplies integers alone: of float models commands say what to do */
   bool takes_graph;   /* compile works on the parts' graphs, with operators that it claimed whole;
                          their programs have inputs and outputs and no instructions */
-  int64_t rows_from;  /* it acts on limits of instructions that have lists of rows (wk_limit), and
-                         gets such where products have so many multiply-accumulates; 0: it does not */
+  int64_t rows_from;  /* it acts on limits of instructions that have lists of rows (wk_limit): it
+                         gets them where products have so many multiply-accumulates; 0: never */
   bool keeps_predicates; /* with takes_graph: supports is asked about nodes that have a predicate,
                             and compile gets them with it. Any other target does not take them */
 

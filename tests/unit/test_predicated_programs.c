@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Drawn graphs in which selects choose rows by predicates: the program that leaves out what these do
- * not want has the results of the graph, with all that it leaves out poisoned.
+ * Drawn graphs in which selects choose rows by predicates: the program that leaves out what these
+ * do not want has the results of the graph, with all that it leaves out poisoned.
  *   test_predicated_programs [SEED [COUNT]] */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,9 +69,11 @@ static wk_module *draw(uint64_t seed) {
   int n = 2, most = 8 + (int)wk_rng_range(&r, 0, 8);
   wk_str_add(&b, head);
   while (n < most) draw_value(&r, &b, n++);
-  wk_str_printf(&b, "  %%y = map(%%m%d, %%v%d, %%v0) {body=\"select(%%0, %%1, %%2)\"}\n  output %%y\n",
+  wk_str_printf(&b, "  %%y = map(%%m%d, %%v%d, %%v0) {body=\"select(%%0, %%1, %%2)\"}\n"
+                "  output %%y\n",
                 (int)wk_rng_range(&r, 0, PREDICATES - 1), n - 1);
-  wk_str_printf(&b, "  %%z = map(%%m%d, %%v%d) {body=\"select(%%0, %%1, 0.0f32)\"}\n  output %%z\n}}",
+  wk_str_printf(&b, "  %%z = map(%%m%d, %%v%d) {body=\"select(%%0, %%1, 0.0f32)\"}\n"
+                "  output %%z\n}}",
                 (int)wk_rng_range(&r, 0, PREDICATES - 1), n - 2);
   wk_status s = wk_module_parse(b.s, "drawn", &m);
   if (s) fail_msg("%s\n%s", b.s, s->message);
