@@ -23,6 +23,7 @@ typedef struct {
   bool by_k;      /* a pointer for each k instead of each row, whose rows are neighbours */
   wk_b_place b;   /* ROWS, COLUMNS: one tap; COLUMNS: one vector, k in whole vectors */
   int64_t b_step; /* bytes, of ROWS between values of k, of COLUMNS between columns */
+  int64_t k;      /* COLUMNS: values of k */
   wk_cpu_types types;
   const wk_cpu_epilogue *epi;
 } wk_tile_key;
@@ -49,10 +50,11 @@ enum {
 #define WK_TILE_MAX_ARGS (WK_TILE_OPS + 2 * WK_CPU_MAX_OPERANDS)
 
 wk_ssa wk_tile_codegen(wk_llvm *e, const wk_tile_key *key);
-/* tile_columns.c: adds to the sums of a row, a vector of columns, those of B's columns from `b` on,
- * k = kc; `lanes` are valid (NULL: all), others repeat the last. */
-wk_ssa wk_columns_codegen(wk_llvm *e, const wk_tile_key *key, wk_ssa a, wk_ssa b, wk_ssa kc,
-                          wk_ssa lanes, wk_ssa sum);
+/* tile_columns.c: adds to the sums of each row, a vector of columns, those of B's columns from `b`
+ * on; `lanes` are valid (NULL: all), others repeat the last. */
+enum { WK_COLUMNS_ROWS = 6 };
+void wk_columns_codegen(wk_llvm *e, const wk_tile_key *key, const wk_ssa *a, wk_ssa b, wk_ssa lanes,
+                        wk_ssa *acc);
 /* Identity of an epilogue as text of at most 63 characters. */
 void wk_epilogue_name(const wk_cpu_epilogue *epi, char out[64]);
 /* Types as text. */

@@ -214,6 +214,7 @@ static void call_tile(driver *d, const panel *pn, int64_t rows, const wk_ssa *ar
                      .b_step = d->g->b == WK_B_ROWS      ? d->g->b_k
                                : d->g->b == WK_B_COLUMNS ? d->g->b_n
                                                          : 0,
+                     .k = d->g->b == WK_B_COLUMNS ? d->g->k : 0,
                      .own_heads = d->g->b == WK_B_TO_PACK && heads(d->e->simd, d->g) > 0,
                      .types = tile_types(d->g),
                      .epi = d->g->epi};

@@ -88,7 +88,7 @@ static int add_limit(int limit, int limits[3], int *n) {
 }
 
 /* Few enough that packing B costs more than it saves. */
-enum { FEW_ROWS = 6 };
+enum { FEW_ROWS = WK_COLUMNS_ROWS };
 
 /* B, which is no constant, is read where it lies: once, for rows that fit one tile. */
 static void read_in_place(const wk_simd *simd, const wk_cpu_matmul_desc *d, wk_gemm *g) {

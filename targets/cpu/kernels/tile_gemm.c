@@ -173,12 +173,13 @@ static void accumulate_by_k(tile *t) {
 
 static void accumulate_columns(tile *t) {
   wk_llvm *e = t->e;
+  wk_ssa a[WK_COLUMNS_ROWS];
   for (int r = 0; r < t->key->rows; r++) {
-    wk_ssa a = wk_llvm_load(e, e->ptr, wk_llvm_off(e, arg(t, WK_TILE_ATAB), 8 * r));
-    t->acc[r] = wk_columns_codegen(e, t->key, wk_llvm_at(e, a, arg(t, WK_TILE_AOFF)),
-                                   arg(t, WK_TILE_B), arg(t, WK_TILE_KC),
-                                   t->key->masked ? arg(t, WK_TILE_LANES) : NULL, t->acc[r]);
+    wk_ssa row = wk_llvm_load(e, e->ptr, wk_llvm_off(e, arg(t, WK_TILE_ATAB), 8 * r));
+    a[r] = wk_llvm_at(e, row, arg(t, WK_TILE_AOFF));
   }
+  wk_columns_codegen(e, t->key, a, arg(t, WK_TILE_B),
+                     t->key->masked ? arg(t, WK_TILE_LANES) : NULL, t->acc);
 }
 
 static wk_ssa times(wk_llvm *e, wk_ssa a, wk_ssa b) {
@@ -309,10 +310,10 @@ static wk_ssa new_function(wk_llvm *e, const wk_tile_key *key, const char *name)
 wk_ssa wk_tile_codegen(wk_llvm *e, const wk_tile_key *key) {
   char name[160], epi[64], types[WK_TYPES_NAME];
   wk_epilogue_name(key->epi, epi);
-  char place[32] = "";
+  char place[48] = "";
   if (key->b == WK_B_ROWS || key->b == WK_B_COLUMNS)
-    snprintf(place, sizeof place, ".%c%lld", key->b == WK_B_ROWS ? 'r' : 'c',
-             (long long)key->b_step);
+    snprintf(place, sizeof place, ".%c%lld.%lld", key->b == WK_B_ROWS ? 'r' : 'c',
+             (long long)key->b_step, (long long)key->k);
   snprintf(name, sizeof name, "wk.tile.%s.%s.%dx%d%s%s%s%s%s%s.%s", e->simd->name,
            wk_types_name(&key->types, types), key->rows, key->nv, key->blocked ? "b" : "",
            key->masked ? "m" : "", key->row_table ? "t" : "", key->own_heads ? "h" : "",
