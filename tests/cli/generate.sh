@@ -105,8 +105,8 @@ grep -qE "^wick: prompt 10 tokens, $rate; generated 8 tokens, $rate; caches " go
   bad "summary: $(cat got.err)"
 writes 'a model whose caches stay' want.txt "$wick" generate "$open/decoder_fixed.onnx" \
   -t prompt.txt -n 8 -q
-[[ $(cat got.err) == *"compiled as with --bind 'seq=1' --bind 'seq=2..64' --state auto"* ]] && good ||
-  bad "a state is told: $(cat got.err)"
+told="compiled as with --bind 'seq=1' --bind 'seq=2..64' --state auto"
+[[ $(cat got.err) == *"$told"* ]] && good || bad "a state is told: $(cat got.err)"
 writes 'options for a model' want.txt "$wick" generate "$open/decoder_fixed.onnx" -t prompt.txt \
   -n 8 -q --bind seq=1..3 --state 'past_*=present_*'
 [[ ! -s got.err ]] && good || bad "nothing is told: $(cat got.err)"

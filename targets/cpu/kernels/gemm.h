@@ -8,8 +8,8 @@
 
 #include "targets/cpu/kernels/dot.h"
 
-/* Where a product has B: in panels; to be packed into panels as it is needed; or read where it lies,
- * once, for few rows: rows of neighbouring columns, or columns of neighbouring k. */
+/* Where a product has B: in panels; to be packed into panels as it is needed; or read where it
+ * lies, once, for few rows: rows of neighbouring columns, or columns of neighbouring k. */
 typedef enum { WK_B_PANELS, WK_B_TO_PACK, WK_B_ROWS, WK_B_COLUMNS } wk_b_place;
 
 /* ---- register tile --------------------------------------------------------------------------- */

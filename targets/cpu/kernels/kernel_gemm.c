@@ -50,8 +50,8 @@ static void plan_tasks(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p) {
   int64_t reach = g->rows == WK_ROWS_PLAIN ? 1 : g->conv.stride_h * g->conv.stride_w;
   int64_t row_bytes = g->rows == WK_ROWS_PLAIN ? g->kc * 4 : g->pixel * reach;
   int64_t rows = min64(simd->l2_bytes / 4 / row_bytes, TABLE_BYTES / (8 * g->taps));
-  if (g->b == WK_B_TO_PACK) rows = p->wide_row ? min64(simd->l2_bytes / 2 / row_bytes, TABLE_BYTES / 8)
-                                    : TABLE_BYTES / 8;
+  if (g->b == WK_B_TO_PACK)
+    rows = p->wide_row ? min64(simd->l2_bytes / 2 / row_bytes, TABLE_BYTES / 8) : TABLE_BYTES / 8;
   rows = max64(rows, p->wide_row ? p->rows : 4 * p->rows);
   p->blocks = wk_ceil_div(p->tiles, max64(1, rows / p->rows));
   double flops = 2.0 * (double)g->m * (double)g->n * (double)depth;
@@ -103,9 +103,10 @@ static void make_plan(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p) {
   bool widens = wk_cpu_is_float(&g->types) && g->types.a != WK_F32;
   if (widens) p->wide_row = (int64_t)wk_align_up((uint64_t)g->kc * 4, LINE) + LINE;
   int64_t k_bytes = g->panels.nv * simd->lanes * b_word(g);
-  int64_t limit = g->b == WK_B_TO_PACK ? 64 << 10 : min64(K_BLOCK_BYTES, simd->l2_bytes / 4);
+  bool packs = g->b == WK_B_TO_PACK;
+  int64_t limit = packs ? 64 << 10 : min64(K_BLOCK_BYTES, simd->l2_bytes / 4);
   int64_t unit = g->taps > 1 ? g->kc : 4, units = wk_ceil_div(g->taps * g->kc, unit);
-  int64_t blocks = p->tiles > 1 || g->b == WK_B_TO_PACK ? wk_ceil_div(units * unit * k_bytes, limit) : 1;
+  int64_t blocks = p->tiles > 1 || packs ? wk_ceil_div(units * unit * k_bytes, limit) : 1;
   p->k_step = wk_ceil_div(units, min64(blocks, units)); /* in units: taps, or 4 elements */
   p->k_blocks = wk_ceil_div(units, p->k_step);
   if (g->taps == 1) p->k_step *= unit;
