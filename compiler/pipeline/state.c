@@ -313,7 +313,9 @@ static wk_status keep_auto(keeping *k, const char *path, wk_notes *notes) {
                                  k->left.n ? "inputs and outputs that belong together by their "
                                              "names have different types"
                                            : "no input past… has an output present…"));
-  if (!s) wk_model_add_note(notes, path, wk_arena_printf(k->arena, "state: %s", text_of(k, &k->taken)));
+  if (!s)
+    wk_model_add_note(notes, path,
+                      wk_arena_printf(k->arena, "state: %s", text_of(k, &k->taken)));
   if (!s && k->left.n)
     wk_model_add_note(notes, path,
                       wk_arena_printf(k->arena, "no state, as types differ: %s",
