@@ -283,6 +283,7 @@ static wk_status load_package(const wk_generate_opts *o, const char *path, wick_
 static const char *model_option(const wk_generate_opts *o) {
   const wk_target_args *t = &o->model.target;
   return o->model.state.n                    ? "--state"
+         : o->model.convert                  ? "--convert"
          : t->target                         ? "--target"
          : t->cpu                            ? "--cpu"
          : t->no_host                        ? "--no-host"
