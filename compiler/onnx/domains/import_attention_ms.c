@@ -188,8 +188,8 @@ static const wk_size *present_size(wk_onnx_node *c, group *g, wk_value_id past) 
 }
 
 /* The cache with the new rows. Rows past a sample's length keep what the past has there, as where
- * ONNX Runtime shares the buffers: zeros behind it, but for a past that stays from run to run, which
- * has what was written there. */
+ * ONNX Runtime shares the buffers: zeros behind it, but for a past that stays from run to run,
+ * which has what was written there. */
 static wk_value_id present(wk_onnx_node *c, group *g, int input, wk_value_id x) {
   if (c->status || !wk_onnx_has(c, input)) return x;
   wk_value_id past = c->in[input];
