@@ -67,10 +67,13 @@ static wk_status find_roles(suggesting *x, const wk_generate_opts *o) {
 
 /* Of the axes of a cache the one that grows: the only one that is open behind the batch, or else
  * the last but one. */
-static bool is_growing(const wk_onnx_io *io, int axis) {
+static bool is_growing(const suggesting *x, const wk_onnx_io *io, int axis) {
+  const wk_onnx_io *ids = &x->info->inputs.data[x->roles.ids];
+  const char *batch = ids->rank > 1 ? ids->symbols[0] : NULL;
   int open = 0;
   for (int k = 1; k < io->rank; k++) open += io->dims[k] < 0;
-  return axis > 0 && (open == 1 || axis == io->rank - 2);
+  bool is_batch = batch && io->symbols[0] && !strcmp(batch, io->symbols[0]);
+  return axis ? open == 1 || axis == io->rank - 2 : !open && io->dims[0] < 0 && !is_batch;
 }
 
 static const char *range(wk_arena *a, int64_t least, int64_t most) {
@@ -87,8 +90,9 @@ static const char *size_of(const suggesting *x, size_t i, int axis) {
     case WK_DECODER_NONE:
     case WK_DECODER_GIVEN: return NULL;
     case WK_DECODER_CACHE:
-      if (axis && !is_growing(io, axis)) return NULL;
-      return axis ? wk_arena_printf(x->a, "0..%lld", (long long)x->context) : "1";
+      if (is_growing(x, io, axis))
+        return wk_arena_printf(x->a, "0..%lld", (long long)x->context);
+      return axis ? NULL : "1";
     case WK_DECODER_IDS:
     case WK_DECODER_POSITIONS:
       return is_last ? range(x->a, x->least, run) : "1";
