@@ -103,19 +103,19 @@ static bool is_named_as_ids(const wk_decoder *d, const wick_entry_info *e, const
   return name && own && !strcmp(name, own);
 }
 
-/* Axis k of a cache has another length afterwards, or an open one. */
+/* Axis k of a cache has another length afterwards, or an open one that is not the batch's. */
 static bool may_grow(const wk_decoder *d, const wick_entry_info *e, uint32_t i, uint32_t k) {
   const wick_tensor_info *in = &e->inputs[i], *out = &e->outputs[d->roles.present[i]];
-  return size_name(e, i, k) || (out->rank == in->rank && out->dims[k] != in->dims[k]);
+  const char *name = size_name(e, i, k), *batch = size_name(e, (uint32_t)d->roles.ids, 0);
+  if (name && batch && !strcmp(name, batch)) return false;
+  return name || (out->rank == in->rank && out->dims[k] != in->dims[k]);
 }
 
-/* The first axis is the batch, unless it has a size of its own and no other may grow. */
+/* The first axis is the batch, unless no other one may grow. */
 static bool is_growing(const wk_decoder *d, const wick_entry_info *e, uint32_t i, uint32_t k) {
-  if (k > 0) return may_grow(d, e, i, k);
-  const char *name = size_name(e, i, 0), *batch = size_name(e, (uint32_t)d->roles.ids, 0);
-  for (uint32_t other = 1; other < e->inputs[i].rank; other++)
+  for (uint32_t other = 1; k == 0 && other < e->inputs[i].rank; other++)
     if (may_grow(d, e, i, other)) return false;
-  return may_grow(d, e, i, 0) && !(name && batch && !strcmp(name, batch));
+  return may_grow(d, e, i, k);
 }
 
 static wk_size_kind kind_of(const wk_decoder *d, const wick_entry_info *e, uint32_t i,

@@ -65,15 +65,20 @@ static wk_status find_roles(suggesting *x, const wk_generate_opts *o) {
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
+/* It has a size of its own, not that of the batch. */
+static bool is_open(const suggesting *x, const wk_onnx_io *io, int axis) {
+  const wk_onnx_io *ids = &x->info->inputs.data[x->roles.ids];
+  const char *batch = ids->rank > 1 ? ids->symbols[0] : NULL, *own = io->symbols[axis];
+  return io->dims[axis] < 0 && !(batch && own && !strcmp(batch, own));
+}
+
 /* Of the axes of a cache the one that grows: the only one that is open behind the batch, or else
  * the last but one. */
 static bool is_growing(const suggesting *x, const wk_onnx_io *io, int axis) {
-  const wk_onnx_io *ids = &x->info->inputs.data[x->roles.ids];
-  const char *batch = ids->rank > 1 ? ids->symbols[0] : NULL;
   int open = 0;
-  for (int k = 1; k < io->rank; k++) open += io->dims[k] < 0;
-  bool is_batch = batch && io->symbols[0] && !strcmp(batch, io->symbols[0]);
-  return axis ? open == 1 || axis == io->rank - 2 : !open && io->dims[0] < 0 && !is_batch;
+  for (int k = 1; k < io->rank; k++) open += is_open(x, io, k);
+  return axis ? (open == 1 && is_open(x, io, axis)) || (open != 1 && axis == io->rank - 2)
+              : !open && is_open(x, io, 0);
 }
 
 static const char *range(wk_arena *a, int64_t least, int64_t most) {
@@ -92,7 +97,7 @@ static const char *size_of(const suggesting *x, size_t i, int axis) {
     case WK_DECODER_CACHE:
       if (is_growing(x, io, axis))
         return wk_arena_printf(x->a, "0..%lld", (long long)x->context);
-      return axis ? NULL : "1";
+      return axis && is_open(x, io, axis) ? NULL : "1";
     case WK_DECODER_IDS:
     case WK_DECODER_POSITIONS:
       return is_last ? range(x->a, x->least, run) : "1";

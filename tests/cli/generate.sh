@@ -113,6 +113,12 @@ writes 'options for a model' want.txt "$wick" generate "$open/decoder_fixed.onnx
 writes 'caches that are no state' want.txt "$wick" generate "$open/decoder.onnx" -t prompt.txt \
   -n 8 -q --bind "${sizes/=1,/=1..2,}"
 [[ ! -s got.err ]] && good || bad "they stay as they are: $(cat got.err)"
+# What bench/make_decoders.py printed of ONNX Runtime.
+printf '%s\n' 57 14 43 43 43 43 43 43 >window.txt
+writes 'a window, whose positions are the first axis' window.txt \
+  "$wick" generate "$open/decoder_window.onnx" -t prompt.txt -n 8 -q
+writes 'a window, token by token' window.txt \
+  "$wick" generate "$open/decoder_window.onnx" -t prompt.txt -n 8 -q --chunk 1
 whole() { head -n "$1" whole.txt; }
 "$wick" generate whole.wick -t prompt.txt -n 6 >whole.txt 2>got.err
 grep -q '; caches 0 B$' got.err && good || bad "no caches: $(cat got.err)"
