@@ -81,6 +81,26 @@ static bool is_growing(const suggesting *x, const wk_onnx_io *io, int axis) {
               : !open && is_open(x, io, 0);
 }
 
+/* The size of caches that grow; NULL: there are none, or it has no name. */
+static const char *past_symbol(const suggesting *x) {
+  for (size_t i = 0; i < x->info->inputs.n; i++) {
+    const wk_onnx_io *io = &x->info->inputs.data[i];
+    for (int k = 0; x->roles.roles[i] == WK_DECODER_CACHE && k < io->rank; k++)
+      if (io->symbols[k] && is_growing(x, io, k)) return io->symbols[k];
+  }
+  return NULL;
+}
+
+/* "past+seq", as long as a mask is; NULL: these have no names that a formula may have. */
+static const char *sum_of_lengths(const suggesting *x) {
+  const wk_onnx_io *ids = &x->info->inputs.data[x->roles.ids];
+  const char *past = past_symbol(x), *seq = ids->rank ? ids->symbols[ids->rank - 1] : NULL;
+  wk_formula f;
+  if (!past || !seq) return NULL;
+  const char *sum = wk_arena_printf(x->a, "%s+%s", past, seq);
+  return wk_formula_parse(x->a, sum, &f) && f.n == 2 ? sum : NULL;
+}
+
 static const char *range(wk_arena *a, int64_t least, int64_t most) {
   return least == most ? wk_arena_printf(a, "%lld", (long long)most)
                        : wk_arena_printf(a, "%lld..%lld", (long long)least, (long long)most);
@@ -102,6 +122,7 @@ static const char *size_of(const suggesting *x, size_t i, int axis) {
     case WK_DECODER_POSITIONS:
       return is_last ? range(x->a, x->least, run) : "1";
     case WK_DECODER_MASK:
+      if (is_last && sum_of_lengths(x)) return sum_of_lengths(x);
       return is_last ? range(x->a, x->least, x->has_caches ? run + x->context : run) : "1";
     default: return "1";
   }
