@@ -12,6 +12,7 @@ sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
 from caffe2_case import Net
 import cli
+import make_caffe2_cases as cases
 import peers
 
 np = peers.Module("numpy")
@@ -200,12 +201,69 @@ def pyramid_case(out):
     c.write(out)
 
 
+def detector(out):
+    """A small network that proposes regions and says what is in them."""
+    rng = np.random.default_rng(15)
+    c = Net("Detector")
+    features, anchors, hidden, classes = 4, 3, 16, 3
+
+    def weight(name, *shape, size=1.):
+        c.weights[name] = (rng.standard_normal(shape) * size).astype(np.float32)
+
+    def layer(kind, inputs, output, result, **arguments):
+        operands = [value.get(i, c.weights.get(i)) for i in inputs.split()]
+        value[output] = np.float32(result(*operands))
+        c.op(kind, inputs, output, None, **arguments)
+
+    c.inputs = dict(data=rng.standard_normal((2, 3, 20, 24)).astype(np.float32),
+                    infos=np.float32([[20, 24, 1], [18, 22, 1]]))
+    value = dict(c.inputs)
+    for name, n, size in (("scores", anchors, 1), ("deltas", 4 * anchors, .3)):
+        weight(f"{name}_w", n, features, 1, 1, size=size)
+        weight(f"{name}_b", n, size=.1)
+    weight("conv_w", features, 3, 3, 3, size=.3)
+    weight("conv_b", features)
+    for name, n, m, size in (("hidden", hidden, 9 * features, .2), ("class", classes, hidden, .3),
+                             ("shift", 4 * classes, hidden, .3)):
+        weight(f"{name}_w", n, m, size=size)
+        weight(f"{name}_b", n)
+    c.weights["anchors"] = np.float32([[-7, -3, 7, 3], [-3, -7, 3, 7], [-5, -5, 5, 5]])
+    layer("Conv", "data conv_w conv_b", "features", lambda x, w, b: cases.conv(
+        x, w, b, 2, (1, 1, 1, 1)), kernel=3, pad=1, stride=2)
+    layer("Relu", "features", "features", cases.relu)
+    layer("Conv", "features scores_w scores_b", "scores", cases.conv, kernel=1)
+    layer("Sigmoid", "scores", "scores", cases.sigmoid)
+    layer("Conv", "features deltas_w deltas_b", "deltas", cases.conv, kernel=1)
+    found = dict(spatial_scale=.5, pre_nms_topN=60, post_nms_topN=12, min_size=2.)
+    rois, probs = proposals(*[value[k] for k in ("scores", "deltas", "infos")],
+                            c.weights["anchors"], **found)
+    value["rois"] = rois
+    c.op("GenerateProposals", "scores deltas infos anchors", "rois probs", (rois, probs), **found)
+    layer("RoIAlign", "features rois", "crops", lambda x, r: cases.roi_align(x, r, 3, .5, 2),
+          spatial_scale=.5, pooled_h=3, pooled_w=3, sampling_ratio=2)
+    def dense(x, w, b):
+        return x.reshape(len(x), -1) @ w.T + b
+    layer("FC", "crops hidden_w hidden_b", "hidden", dense)
+    layer("Relu", "hidden", "hidden", cases.relu)
+    layer("FC", "hidden class_w class_b", "class", dense)
+    layer("Softmax", "class", "class", cases.softmax)
+    layer("FC", "hidden shift_w shift_b", "shifts", dense)
+    boxes, splits = cases.transformed(rois, value["shifts"], c.inputs["infos"], (10, 10, 5, 5),
+                                      False, 1)
+    c.op("BBoxTransform", "rois shifts infos", "boxes splits", (None, None), apply_scale=0,
+         weights=[10., 10., 5., 5.])
+    limit = dict(score_thresh=.2, nms=.5, detections_per_im=5)
+    c.op("BoxWithNMSLimit", "class boxes splits", "kept_scores kept_boxes classes counts",
+         limited(value["class"], np.float32(boxes), splits, **limit)[:4], **limit)
+    c.write(out)
+
+
 CASES = (
     proposal_case("GenerateProposals", 11, (2, 3, 4, 5), min_size=9., post_nms_topN=7,
                   nms_thresh=.5),
     proposal_case("GenerateProposalsCorners", 12, (2, 2, 5, 4), spatial_scale=.0625,
                   pre_nms_topN=20, post_nms_topN=0, nms_thresh=.3, min_size=0., legacy_plus_one=0),
-    limit_case, pyramid_case)
+    limit_case, pyramid_case, detector)
 
 if __name__ == "__main__":
     parser = cli.options(__doc__)
