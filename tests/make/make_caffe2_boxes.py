@@ -10,9 +10,9 @@ import sys
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
-from caffe2_case import Net
 import cli
 import make_caffe2_cases as cases
+from make_sparse_cases import Net
 import peers
 
 np = peers.Module("numpy")
