@@ -25,6 +25,7 @@ import cli
 import extents_attention
 import extents_builder
 import extents_control
+import extents_detectors
 import extents_models
 import peers
 
@@ -44,8 +45,11 @@ def sizes_of(model, i, rng):
     """The sizes of draw i; small ones are more frequent."""
     if i < 2:
         return {name: ends[i] for name, ends in model.bounds.items()}
-    sizes = {name: low + int((high - low + 1) * rng.random() ** 1.5)
-             for name, (low, high) in model.bounds.items() if name not in model.sums}
+    sizes = {}
+    for name, (low, high) in model.bounds.items():
+        if name not in model.sums:
+            step = model.steps.get(name, 1)
+            sizes[name] = low + step * int(((high - low) // step + 1) * rng.random() ** 1.5)
     return sizes | {name: sum(sizes[x] for x in parts) for name, parts in model.sums.items()}
 
 

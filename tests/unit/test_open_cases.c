@@ -207,6 +207,15 @@ static const char *const followed[] = {
     CEIL(2), CEIL(3),
     "in x f32[N]; Floor x -> f; ArgMax f -> y {select_last_index=1}; Sub f,f -> z; "
     "ArgMin z -> w {select_last_index=1 keepdims=0}; out y; out w",
+    "in x f32[N]; in y f32[N]; init o f32[]={1}; Greater x,o -> p; Greater y,o -> q; NonZero p -> "
+    "a; NonZero q -> b; Add a,b -> s; Concat a,b -> t {axis=0}; out s; out t",
+    "in x f32[1,1,N]; MaxPool x -> h {strides=[2] kernel_shape=[1]}; init r f32[0]; init f "
+    "f32[3]={1,1,2}; Resize h,r,f -> u; Concat u,x -> y {axis=1}; Mul u,x -> z; Transpose x -> t "
+    "{perm=[0,2,1]}; MatMul u,t -> p; out y; out z; out p",
+    "in x f32[N,2]; Shape x -> s; init o i64[1]={1}; init t i64[1]={2}; Concat s,o,t -> l "
+    "{axis=0}; init r i64[2]={2,2}; Reshape l,r -> u; init b i64[1]={-1}; init e i64[1]={-9}; "
+    "init z i64[1]={0}; Slice u,b,e,z,b -> q; Transpose q -> v; init n i64[1]={4}; "
+    "Reshape v,n -> p; ConstantOfShape p -> y {value=tensor k f32[1]={1}}; out y",
     "in x u8[N,2]; Sub x,x -> z; ArgMax z -> y {select_last_index=1}; out y",
     "in x f32[N,4]; SplitToSequence x -> s {axis=1}; init o i64[]={1}; SequenceAt s,o -> a; "
     "Concat x,x -> d {axis=0}; init n i64[1]={-1}; ReduceSum d,n -> r; SequenceInsert s,r -> t; "

@@ -17,7 +17,7 @@ enum { SYMBOLS = 4 };
 
 typedef struct {
   const char *name, *symbols[SYMBOLS]; /* "=total": the sum of the two before it; "_past": no symbol
-                                        * of the model */
+                                        * of the model; "*height": in steps of 16 */
   int64_t least[SYMBOLS], most[SYMBOLS];
   int64_t largest; /* integer in an input */
 } model;
@@ -55,6 +55,9 @@ static const model models[] = {
     {"loops", {"batch", "steps", "width"}, {1, 1, 1}, {3, 7, 5}, 1},
     {"pyramid", {"height", "width"}, {9, 9}, {20, 17}, 1},
     {"strided", {"height", "width"}, {7, 7}, {20, 17}, 1},
+    {"yolo", {"*height", "*width"}, {32, 32}, {80, 80}, 1},
+    {"yolo_end", {"*height", "*width"}, {32, 32}, {80, 80}, 1},
+    {"ssdlite", {"height", "width"}, {32, 32}, {80, 80}, 1},
     {"nms", {NULL}, {0}, {0}, 1},
     {"nonzero", {NULL}, {0}, {0}, 1},
     {"unique", {NULL}, {0}, {0}, 5},
@@ -66,7 +69,11 @@ static void must(const model *m, wk_status s) {
 
 static bool is_sum(const model *m, int i) { return m->symbols[i] && m->symbols[i][0] == '='; }
 
-static const char *symbol_of(const model *m, int i) { return m->symbols[i] + is_sum(m, i); }
+static bool is_stepped(const model *m, int i) { return m->symbols[i][0] == '*'; }
+
+static const char *symbol_of(const model *m, int i) {
+  return m->symbols[i] + (is_sum(m, i) || is_stepped(m, i));
+}
 
 /* sizes NULL: open. */
 static char *binding_of(wk_arena *a, const model *m, const int64_t *sizes) {
@@ -184,6 +191,11 @@ static void compare_at(const model *m, wk_runner *eval, wk_runner *cpu, const in
   wk_runner_free((wk_runner *)(uintptr_t)exact);
 }
 
+static int64_t drawn_size(const model *m, int i, wk_rng *rng) {
+  int64_t step = m->symbols[i] && is_stepped(m, i) ? 16 : 1;
+  return m->least[i] + step * wk_rng_range(rng, 0, (m->most[i] - m->least[i]) / step);
+}
+
 static void one_import_for_all_sizes(void **state) {
   (void)state;
   for (size_t k = 0; k < WK_COUNTOF(models); k++) {
@@ -196,7 +208,7 @@ static void one_import_for_all_sizes(void **state) {
       for (int i = 0; i < SYMBOLS; i++)
         sizes[i] = d < 2          ? (d ? m->most[i] : m->least[i])
                    : is_sum(m, i) ? sizes[i - 2] + sizes[i - 1]
-                                  : wk_rng_range(&rng, m->least[i], m->most[i]);
+                                  : drawn_size(m, i, &rng);
       compare_at(m, eval, cpu, sizes, &rng);
     }
     wk_runner_free(eval);

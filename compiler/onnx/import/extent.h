@@ -11,7 +11,7 @@
 
 typedef struct {
   const wk_size *dims[WK_MAX_RANK]; /* NULL: as in the type */
-  int64_t n;                        /* of a scalar or list of whole numbers: its elements; */
+  int64_t n;                        /* of whole numbers, of rank 2 at the most: its elements; */
   const wk_size *const *elements;   /* NULL: not known */
 } wk_sized;
 
@@ -91,7 +91,8 @@ wk_value_id wk_extent_like(wk_onnx_node *c, wk_value_id v, wk_value_id of);
 /* A value of its own with the elements and sizes of v. */
 wk_value_id wk_extent_copy(wk_onnx_node *c, wk_value_id v);
 
-/* Elements of a scalar or list of whole numbers, constant or not; NULL: not known. */
+/* Elements of a scalar, list or table of whole numbers, row by row, constant or not; NULL: not
+ * known. */
 const wk_size *const *wk_extent_elements(wk_onnx_node *c, wk_value_id v, int64_t *n);
 void wk_extent_set_elements(wk_onnx_node *c, wk_value_id v, const wk_size *const *elements,
                             int64_t n);
@@ -114,6 +115,9 @@ wk_value_id wk_extent_list_of(wk_onnx_node *c, const wk_size *const *sizes, int6
 wk_value_id wk_extent_checked(wk_onnx_node *c, wk_value_id v, const wk_size *a, const wk_size *b);
 /* v, in a run that fails, with this reason as the node's name, unless `holds` (bool[]). */
 wk_value_id wk_extent_gated(wk_onnx_node *c, wk_value_id v, wk_value_id holds, const char *reason);
+/* *v has the size `with` along the axis, in a run that fails where its own is another. Refused
+ * where they cannot be the same, or one of them is known. */
+bool wk_extent_meet(wk_onnx_node *c, wk_value_id *v, int axis, const wk_size *with);
 /* Operands a and b have room for the same number along these axes. */
 void wk_extent_even(wk_onnx_node *c, int a, int a_axis, int b, int b_axis);
 /* They also have the same size there; nothing is asked of operands that are not there. */

@@ -182,7 +182,7 @@ static wk_status write_plain(wk_onnx_node *c) {
 /* There are as many updates along axis i as positions; room, too. */
 static bool same_open(wk_onnx_node *c, int i) {
   if (i >= wk_onnx_type(c, c->in[2])->rank ||
-      !wk_extent_same(c, wk_extent_dim(c, c->in[1], i), wk_extent_dim(c, c->in[2], i)))
+      !wk_extent_meet(c, &c->in[2], i, wk_extent_dim(c, c->in[1], i)))
     return false;
   wk_extent_even(c, 1, i, 2, i);
   return wk_onnx_ok(c);

@@ -94,19 +94,32 @@ static bool appends(wk_onnx_node *c, const wk_value_id *xs, int n, int axis) {
          wk_size_least(c, wk_extent_dim(c, xs[1], axis)) >= 1;
 }
 
-wk_value_id wk_extent_join(wk_onnx_node *c, const wk_value_id *xs, int n, int axis) {
+/* All have room for the same number along an axis that they are not joined along. */
+static void even_rooms(wk_onnx_node *c, wk_value_id *xs, int n, int axis) {
+  int64_t room = INT64_MAX;
+  for (int i = 0; i < n; i++)
+    if (wk_onnx_type(c, xs[i])->dims[axis] < room) room = wk_onnx_type(c, xs[i])->dims[axis];
+  for (int i = 0; i < n; i++)
+    if (wk_extent_is_open(c, xs[i], axis)) xs[i] = wk_extent_room(c, xs[i], axis, room);
+}
+
+wk_value_id wk_extent_join(wk_onnx_node *c, const wk_value_id *parts, int n, int axis) {
   const wk_size *dims[WK_MAX_RANK], *all = wk_size_const(c, 0);
   bool is_open = false;
-  int rank = c->status ? 0 : wk_onnx_type(c, xs[0])->rank;
-  for (int i = 0; i < n; i++) is_open = is_open || wk_extent_has_open(c->im, c->g, xs[i]);
-  if (c->status || !is_open) return c->status ? WK_NONE : wk_make_concat(c, xs, n, axis);
+  int rank = c->status ? 0 : wk_onnx_type(c, parts[0])->rank;
+  for (int i = 0; i < n; i++) is_open = is_open || wk_extent_has_open(c->im, c->g, parts[i]);
+  if (c->status || !is_open) return c->status ? WK_NONE : wk_make_concat(c, parts, n, axis);
+  wk_value_id *xs = wk_arena_alloc(c->im->arena, (size_t)n * sizeof *xs);
+  memcpy(xs, parts, (size_t)n * sizeof *xs);
   wk_extent_dims(c, xs[0], dims);
   for (int i = 0; i < n && wk_onnx_ok(c); i++) {
     if (!wk_onnx_valid(c, wk_onnx_type(c, xs[i])->rank == rank, "input %d does not fit", i)) break;
     all = wk_size_add(c, all, wk_extent_dim(c, xs[i], axis));
     for (int a = 0; a < rank; a++)
-      if (a != axis) wk_extent_same(c, dims[a], wk_extent_dim(c, xs[i], a));
+      if (a != axis) wk_extent_meet(c, &xs[i], a, dims[a]);
   }
+  for (int a = 0; a < rank && wk_onnx_ok(c); a++)
+    if (a != axis) even_rooms(c, xs, n, a);
   dims[axis] = all;
   if (wk_onnx_ok(c) && appends(c, xs, n, axis)) return append(c, xs, axis, dims);
   wk_value_id y = c->status ? WK_NONE : wk_make_concat(c, xs, n, axis);
@@ -172,18 +185,24 @@ static bool is_constant_list(const wk_size *const *list, int64_t n) {
   return true;
 }
 
-/* A list of known sizes, cut at known places. */
-static bool slice_elements(wk_onnx_node *c, const cut *at, int64_t step) {
-  int64_t n, first, size;
-  const wk_size *const *list = wk_extent_elements(c, c->in[0], &n);
-  if (!list || !wk_size_is_const(at->start, &first) || !wk_size_is_const(at->size, &size))
-    return false;
-  wk_value_id y = wk_make_slice(c, c->in[0], 0, size ? first : 0, size, size > 1 ? step : 1);
-  const wk_size **some = wk_arena_alloc(c->im->arena, (size_t)size * sizeof *some);
-  for (int64_t i = 0; i < size; i++) some[i] = list[first + i * step];
-  wk_extent_set_elements(c, y, some, size);
-  wk_onnx_result(c, 0, y);
-  return true;
+/* Those of x, of known sizes, cut at known places; NULL: they are not known. */
+static const wk_size *const *cut_elements(wk_onnx_node *c, wk_value_id x, int axis, const cut *at,
+                                          int64_t step, int64_t *n) {
+  int64_t first, size;
+  const wk_type t = *wk_onnx_type(c, x);
+  const wk_size *const *list = wk_extent_elements(c, x, n);
+  if (!list || t.rank == 0 || !wk_size_is_const(at->start, &first) ||
+      !wk_size_is_const(at->size, &size)) return NULL;
+  bool by_rows = axis < t.rank - 1; /* of a table */
+  int64_t columns = t.dims[t.rank - 1], rows = t.rank == 2 ? t.dims[0] : 1;
+  int64_t wide = by_rows ? columns : size, high = by_rows ? size : rows;
+  const wk_size **some = wk_arena_alloc(c->im->arena, (size_t)(wide * high + 1) * sizeof *some);
+  for (int64_t i = 0; i < high; i++)
+    for (int64_t k = 0; k < wide; k++)
+      some[i * wide + k] = list[(by_rows ? first + i * step : i) * columns +
+                                (by_rows ? k : first + k * step)];
+  *n = wide * high;
+  return some;
 }
 
 wk_status wk_extent_slice(wk_onnx_node *c) {
@@ -207,8 +226,12 @@ wk_status wk_extent_slice(wk_onnx_node *c) {
     if (!wk_onnx_valid(c, step != 0 && step > INT64_MIN, "the step is %lld", (long long)step))
       break;
     cut at = cut_axis(c, wk_extent_dim(c, x, (int)axis), starts[i], ends[i], step);
-    if (rank == 1 && wk_onnx_ok(c) && slice_elements(c, &at, step)) return c->status;
+    if (!wk_onnx_ok(c)) break;
+    int64_t m;
+    const wk_size *const *some = cut_elements(c, x, (int)axis, &at, step, &m);
     x = wk_extent_window(c, x, (int)axis, at.start, step, at.size);
+    if (some) x = wk_extent_copy(c, x);
+    if (some) wk_extent_set_elements(c, x, some, m);
   }
   return wk_onnx_return(c, x == c->in[0] ? wk_extent_copy(c, x) : x);
 }

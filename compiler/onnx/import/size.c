@@ -182,6 +182,32 @@ static const wk_size *combine(wk_onnx_node *c, wk_op op, const char *name, const
   return wk_size_unknown(c, &u);
 }
 
+/* a / y, y > 1, where what is a multiple of y stands before the quotient, and a quotient of a
+ * quotient is one; NULL: neither is there. */
+static const wk_size *divide_simply(wk_onnx_node *c, const wk_size *a, int64_t y) {
+  wk_size *whole = new_size(c), *rest = new_size(c);
+  *whole = *rest = (wk_size){0};
+  for (int i = 0; i < a->n && !c->status; i++) {
+    wk_size_term t = a->terms[i];
+    int64_t left = t.n == 0 ? ((t.factor % y) + y) % y : t.factor % y == 0 ? 0 : t.factor;
+    wk_size_term q = t, r = t;
+    q.factor = (t.factor - left) / y;
+    r.factor = left;
+    if (q.factor) add_term(c, whole, &q);
+    if (r.factor) add_term(c, rest, &r);
+  }
+  if (c->status || wk_size_least(c, a) < 0) return NULL;
+  if (whole->n > 0 && wk_size_least(c, rest) >= 0)
+    return wk_size_add(c, whole, wk_size_div(c, rest, wk_size_const(c, y)));
+  const wk_unknown *u = a->n && a->terms[0].n == 1 && a->terms[0].factor == 1
+                            ? unknown(c, a->terms[0].unknowns[0]) : NULL;
+  bool is_one = u && u->dividend && (a->n == 1 || (a->n == 2 && a->terms[1].n == 0));
+  int64_t more = is_one && a->n == 2 ? a->terms[1].factor : 0, by;
+  if (!is_one || more < 0 || more > (1 << 20) || !wk_mul_ok(u->divisor, y, &by) || by > (1 << 20))
+    return NULL;
+  return wk_size_div(c, wk_size_plus(c, u->dividend, more * u->divisor), wk_size_const(c, by));
+}
+
 const wk_size *wk_size_div(wk_onnx_node *c, const wk_size *a, const wk_size *b) {
   int64_t x, y;
   bool known = wk_size_is_const(b, &y);
@@ -192,7 +218,8 @@ const wk_size *wk_size_div(wk_onnx_node *c, const wk_size *a, const wk_size *b) 
   }
   if (known && wk_size_is_const(a, &x)) return wk_size_const(c, x / y);
   const wk_size *q = divide_exactly(c, a, b);
-  if (q) return q;
+  if (!q && known && y > 1) q = divide_simply(c, a, y);
+  if (q || c->status) return q ? q : wk_size_const(c, 0);
   int64_t least = wk_size_least(c, a), most = wk_size_most(c, a);
   int64_t low = wk_size_least(c, b), high = wk_size_most(c, b);
   if (low < 1) low = 1;
