@@ -27,6 +27,7 @@ import extents_builder
 import extents_control
 import extents_detectors
 import extents_models
+import extents_rcnn
 import peers
 
 np, onnx, onnxruntime = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))

@@ -216,6 +216,20 @@ static const char *const followed[] = {
     "{axis=0}; init r i64[2]={2,2}; Reshape l,r -> u; init b i64[1]={-1}; init e i64[1]={-9}; "
     "init z i64[1]={0}; Slice u,b,e,z,b -> q; Transpose q -> v; init n i64[1]={4}; "
     "Reshape v,n -> p; ConstantOfShape p -> y {value=tensor k f32[1]={1}}; out y",
+    "in x f32[1,2,N,4]; init r f32[3,4]={0,0,3,2,-4,1,2,9,1,-6,8,7.5}; init b i64[3]={0}; "
+    "RoiAlign x,r,b -> y {output_height=2 output_width=3 sampling_ratio=2}; RoiAlign x,r,b -> z "
+    "{mode=\"max\" spatial_scale=0.5 coordinate_transformation_mode=\"output_half_pixel\"}; "
+    "out y; out z",
+    "in x f32[N,2,3,3]; init r f32[2,4]={0,0,3,2,1,1,2,3}; init b i64[2]={1,0}; "
+    "RoiAlign x,r,b -> y {output_height=2 output_width=2}; out y",
+    "in x f32[1,1,N,8]; Shape x -> s; init k i64[2]={2,3}; Gather s,k -> d; ReduceMin d -> e "
+    "{keepdims=0}; ReduceMax d -> f {keepdims=0}; Cast e -> g {to=1}; Cast f -> h {to=1}; "
+    "init a f32[]={6}; init b f32[]={12}; Div a,g -> i; Div b,h -> j; Min i,j -> l; "
+    "Cast d -> m {to=1}; Mul m,l -> n; Floor n -> o; Cast o -> p {to=7}; init q i64[2]={1}; "
+    "Concat q,p -> t {axis=0}; init r f32[0]; Resize x,r,_,t -> y {mode=\"linear\"}; out y; "
+    "init u f32[]={3}; Div m,u -> v; Ceil v -> w; Mul w,u -> aa; Cast aa -> ab {to=7}; "
+    "ConstantOfShape ab -> ac; out ac; Sqrt m -> ad; Ceil ad -> ae; Cast ae -> af {to=7}; "
+    "ConstantOfShape af -> ag; out ag",
     "in x u8[N,2]; Sub x,x -> z; ArgMax z -> y {select_last_index=1}; out y",
     "in x f32[N,4]; SplitToSequence x -> s {axis=1}; init o i64[]={1}; SequenceAt s,o -> a; "
     "Concat x,x -> d {axis=0}; init n i64[1]={-1}; ReduceSum d,n -> r; SequenceInsert s,r -> t; "

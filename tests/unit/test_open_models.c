@@ -58,6 +58,7 @@ static const model models[] = {
     {"yolo", {"*height", "*width"}, {32, 32}, {80, 80}, 1},
     {"yolo_end", {"*height", "*width"}, {32, 32}, {80, 80}, 1},
     {"ssdlite", {"height", "width"}, {32, 32}, {80, 80}, 1},
+    {"faster_rcnn", {"height", "width"}, {24, 24}, {60, 60}, 1},
     {"nms", {NULL}, {0}, {0}, 1},
     {"nonzero", {NULL}, {0}, {0}, 1},
     {"unique", {NULL}, {0}, {0}, 5},

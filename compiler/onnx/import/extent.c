@@ -206,6 +206,21 @@ void wk_extent_set_elements(wk_onnx_node *c, wk_value_id v, const wk_size *const
   s->n = n;
 }
 
+void wk_extent_keep_reals(wk_onnx_node *c, wk_value_id v, const wk_real *reals, int64_t n) {
+  wk_sized *s = record(c, v);
+  s->reals = reals;
+  s->n = n;
+}
+
+const char *wk_extent_own_text(wk_onnx_node *c, const char *what) {
+  const wk_extents *e = c->im->extents;
+  const char *text = wk_arena_printf(c->im->arena, "%s(%s)", what, c->name);
+  for (size_t i = 0; i < e->unknowns.n; i++) /* nodes may share a name */
+    if (!strcmp(e->unknowns.data[i].text, text))
+      return wk_arena_printf(c->im->arena, "%s(%s, %zu)", what, c->name, e->unknowns.n);
+  return text;
+}
+
 const wk_size *const *wk_extent_list(wk_onnx_node *c, int i, const char *what, int64_t *n) {
   *n = 0;
   if (!wk_onnx_valid(c, wk_onnx_has(c, i), "%s is missing", what)) return NULL;

@@ -13,7 +13,9 @@ typedef struct {
   const wk_size *dims[WK_MAX_RANK]; /* NULL: as in the type */
   int64_t n;                        /* of whole numbers, of rank 2 at the most: its elements; */
   const wk_size *const *elements;   /* NULL: not known */
+  const struct wk_real *reals;      /* n, of floats that are computed from sizes; NULL: none */
 } wk_sized;
+typedef struct wk_real wk_real;
 
 /* An axis of an input that a run sizes. */
 typedef struct {
@@ -98,6 +100,15 @@ void wk_extent_set_elements(wk_onnx_node *c, wk_value_id v, const wk_size *const
                             int64_t n);
 /* The same of operand i, which decides sizes: refused where they are not known. */
 const wk_size *const *wk_extent_list(wk_onnx_node *c, int i, const char *what, int64_t *n);
+
+/* What the node, an operation on floats, makes of numbers that are computed from sizes: n of them;
+ * NULL: they have no bounds, or the operation has no rule. Before the handler runs. */
+const wk_real *wk_extent_reals(wk_onnx_node *c, int64_t *n);
+/* v, a result of the node, is these: rounded, they are sizes as elements of v. */
+void wk_extent_set_reals(wk_onnx_node *c, wk_value_id v, const wk_real *reals, int64_t n);
+void wk_extent_keep_reals(wk_onnx_node *c, wk_value_id v, const wk_real *reals, int64_t n);
+/* "what(name of the node)", as no unknown has been called yet. */
+const char *wk_extent_own_text(wk_onnx_node *c, const char *what);
 
 /* What lies beyond a size. */
 typedef enum { WK_FILL_ZERO, WK_FILL_ONE, WK_FILL_LEAST, WK_FILL_MOST } wk_fill;

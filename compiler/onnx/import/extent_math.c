@@ -131,9 +131,11 @@ wk_status wk_extent_elementwise(wk_onnx_node *c) {
   meet(c, widest(c));
   int rank = wk_extent_broadcast(c, c->in, c->n_in, dims);
   if (wk_onnx_ok(c)) even_out(c, rank);
+  const wk_real *reals = elements ? NULL : wk_extent_reals(c, &n);
   if (!wk_extent_plain(c)) return c->status;
   wk_extent_result(c, 0, dims);
   if (elements) wk_extent_set_elements(c, c->out[0].value, elements, n);
+  if (reals) wk_extent_set_reals(c, c->out[0].value, reals, n);
   return c->status;
 }
 

@@ -177,6 +177,7 @@ static const wk_size *combine(wk_onnx_node *c, wk_op op, const char *name, const
   wk_onnx_node at = around(c, innermost(c, innermost(c, c->im->m->main, a), b));
   const wk_unknown u = {.text = text, .least = least, .most = most,
                         .dividend = is_quotient ? a : NULL, .divisor = divisor, .g = at.g,
+                        .greater_of = {op == WK_OP_MAX ? a : NULL, op == WK_OP_MAX ? b : NULL},
                         .value = wk_make_2(&at, op, wk_size_value(&at, a), wk_size_value(&at, b))};
   c->status = at.status;
   return wk_size_unknown(c, &u);
