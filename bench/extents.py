@@ -28,6 +28,7 @@ import extents_control
 import extents_detectors
 import extents_models
 import extents_rcnn
+import extents_speech
 import peers
 
 np, onnx, onnxruntime = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))
@@ -76,6 +77,7 @@ class Case:
         self.name, self.bounds, self.folder = name, MODELS[name].bounds, folder
         builder = MODELS[name].built()
         model = builder.model()
+        self.most = builder.most
         if len(model.opset_import) == 1:  # others have operators that onnx does not know
             checker.check_model(model, full_check=True)
         self.file = folder / f"{name}.onnx"
@@ -126,7 +128,8 @@ def compiled(case):
     package = case.folder / f"{case.name}.wick"
     symbols = {name: b for name, b in case.bounds.items() if not name.startswith("_")}
     bind = ["--bind", bounds_as_text(symbols)] if symbols else []
-    ran("refused", "compile", case.file, *bind, "-o", package, "--quiet")
+    bound = [x for name, most in case.most.items() for x in ("--bound", f"{name}=1..{most}")]
+    ran("refused", "compile", case.file, *bind, *bound, "-o", package, "--quiet")
     return package
 
 

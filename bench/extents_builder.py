@@ -81,6 +81,7 @@ class Builder:
     def __init__(self):
         self.nodes, self.weights, self.inputs, self.outputs = [], [], [], []
         self.draws, self.renamed = {}, {}
+        self.most = {}                      # of values that decide sizes: --bound
         self.opset, self.domains, self.count = 17, set(), 0
         self.rng = np.random.default_rng(5)
 

@@ -17,7 +17,8 @@ enum { SYMBOLS = 4 };
 
 typedef struct {
   const char *name, *symbols[SYMBOLS]; /* "=total": the sum of the two before it; "_past": no symbol
-                                        * of the model; "*height": in steps of 16 */
+                                        * of the model; "*height": in steps of 16; "!v": bounds
+                                        * of a value */
   int64_t least[SYMBOLS], most[SYMBOLS];
   int64_t largest; /* integer in an input */
 } model;
@@ -59,6 +60,7 @@ static const model models[] = {
     {"yolo_end", {"*height", "*width"}, {32, 32}, {80, 80}, 1},
     {"ssdlite", {"height", "width"}, {32, 32}, {80, 80}, 1},
     {"faster_rcnn", {"height", "width"}, {24, 24}, {60, 60}, 1},
+    {"vits", {"batch", "phonemes", "!v332"}, {1, 1, 1}, {2, 9, 40}, 1},
     {"nms", {NULL}, {0}, {0}, 1},
     {"nonzero", {NULL}, {0}, {0}, 1},
     {"unique", {NULL}, {0}, {0}, 5},
@@ -80,7 +82,7 @@ static const char *symbol_of(const model *m, int i) {
 static char *binding_of(wk_arena *a, const model *m, const int64_t *sizes) {
   wk_str b = {0};
   for (int i = 0; i < SYMBOLS && m->symbols[i]; i++) {
-    if (m->symbols[i][0] == '_') continue;
+    if (m->symbols[i][0] == '_' || m->symbols[i][0] == '!') continue;
     wk_str_printf(&b, "%s%s=", i ? "," : "", symbol_of(m, i));
     if (sizes) wk_str_printf(&b, "%lld", (long long)sizes[i]);
     else wk_str_printf(&b, "%lld..%lld", (long long)m->least[i], (long long)m->most[i]);
@@ -103,6 +105,10 @@ static wk_runner *runner_of(const model *m, const int64_t *sizes, const char *ta
   wk_import_report report = {0};
   bool fixed[WK_RUNNER_MAX_IO] = {false};
   if (m->symbols[0]) wk_vec_push(&args.bind, binding_of(a, m, sizes));
+  for (int i = 0; i < SYMBOLS && m->symbols[i]; i++)
+    if (m->symbols[i][0] == '!')
+      wk_vec_push(&args.bound, wk_arena_printf(a, "%s=%lld..%lld", m->symbols[i] + 1,
+                                               (long long)m->least[i], (long long)m->most[i]));
   must(m, wk_binding_sets_parse(&args, &set, 1, &n));
   const wk_import_options o = wk_binding_import_options(&set, true);
   for (size_t i = 0; i < n_values; i++) fixed[i] = !m->symbols[0];
@@ -113,6 +119,7 @@ static wk_runner *runner_of(const model *m, const int64_t *sizes, const char *ta
   wk_import_report_free(&report);
   wk_binding_set_free(&set);
   wk_vec_free(&args.bind);
+  wk_vec_free(&args.bound);
   wk_arena_free(a);
   return r;
 }

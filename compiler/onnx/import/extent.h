@@ -71,6 +71,16 @@ bool wk_extent_concerns(const wk_onnx_node *c);
 /* Imports the node: by its rule, or by its handler where sizes are all known. */
 wk_status wk_extent_node(wk_onnx_node *c) WK_MUST_CHECK;
 
+/* --bound: inputs of main, and results of the node, of which the caller has said how large they
+ * are. */
+wk_status wk_extents_bound_inputs(wk_importer *im, wk_scope *s) WK_MUST_CHECK;
+void wk_extent_bound_results(wk_onnx_node *c);
+/* Refuses bounds of what the model does not have. */
+wk_status wk_extents_check_bounds(const wk_import_options *o,
+                                  const Onnx__ModelProto *m) WK_MUST_CHECK;
+/* Names the value that could be bounded where the node is refused since it decides a size. */
+void wk_extent_propose(wk_onnx_node *c);
+
 /* ---- for rules ------------------------------------------------------------------------------- */
 
 /* NULL: nothing is known of the value beyond its type. */

@@ -269,6 +269,36 @@ static void widen_by(int64_t range[2], int64_t least, int64_t most) {
   }
 }
 
+/* s by unknown u, which all of its terms have; false: some has not. */
+static bool divide_by(const wk_size *s, uint16_t u, wk_size *q) {
+  *q = *s;
+  for (int i = 0; i < s->n; i++) {
+    wk_size_term *t = &q->terms[i];
+    int k = 0;
+    while (k < t->n && t->unknowns[k] != u) k++;
+    if (k == t->n) return false;
+    memmove(&t->unknowns[k], &t->unknowns[k + 1], (size_t)(--t->n - k) * sizeof *t->unknowns);
+  }
+  return true;
+}
+
+static void range_of(const wk_onnx_node *c, const wk_size *s, int64_t range[2]);
+
+/* An unknown that all terms have is looked at once: n * n - n is n * (n - 1). */
+static void narrow_by_factor(const wk_onnx_node *c, const wk_size *s, int64_t range[2]) {
+  wk_size q;
+  for (int k = 0; s->n > 1 && k < s->terms[0].n; k++) {
+    int64_t of[2];
+    const uint16_t u = s->terms[0].unknowns[k];
+    if (!divide_by(s, u, &q)) continue;
+    range_of(c, &q, of);
+    widen_by(of, unknown(c, u)->least, unknown(c, u)->most);
+    if (of[0] > range[0]) range[0] = of[0];
+    if (of[1] < range[1]) range[1] = of[1];
+    return;
+  }
+}
+
 static void range_of(const wk_onnx_node *c, const wk_size *s, int64_t range[2]) {
   range[0] = range[1] = 0;
   for (int i = 0; i < s->n; i++) {
@@ -280,6 +310,7 @@ static void range_of(const wk_onnx_node *c, const wk_size *s, int64_t range[2]) 
     range[0] = bounded(range[0] + bounded(term[0]));
     range[1] = bounded(range[1] + bounded(term[1]));
   }
+  narrow_by_factor(c, s, range);
 }
 
 /* A bound of s in which no quotient by a constant is left whose factor is a multiple of it: b times
