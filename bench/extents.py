@@ -25,6 +25,7 @@ import cli
 import extents_attention
 import extents_builder
 import extents_control
+import extents_decoders
 import extents_detectors
 import extents_models
 import extents_rcnn
