@@ -237,3 +237,28 @@ def faster_rcnn(b):
     b.output("boxes", in_the_image(b, boxes, image, small), ["kept", 4])
     b.output("labels", labels, ["kept"], I64)
     b.output("scores", scores, ["kept"])
+
+
+# ---- masks ---------------------------------------------------------------------------------------
+
+def mask_probabilities(b, maps, boxes, labels):
+    """[n, 1, 8, 8]: of each box's label."""
+    x = pooled(b, maps, boxes, 4)
+    for _ in range(2):
+        x = b.Relu(b.conv(x, CHANNELS, CHANNELS, [3, 3], pads=[1] * 4))
+    x = b.Relu(b.ConvTranspose(x, b.matrix(CHANNELS, CHANNELS, 2, 2), b.random(CHANNELS) / 8,
+                               kernel_shape=[2, 2], strides=[2, 2]))
+    x = b.Sigmoid(b.conv(x, CHANNELS, CLASSES, [1, 1]))
+    row = arange(b, b.size(x, 0))
+    return b.Unsqueeze(indexed(b, x, row, labels, more=(8, 8)), [1])
+
+
+@model(height=(24, 72), width=(24, 72))
+def mask_heads(b):
+    """torchvision's Mask R-CNN up to the masks of boxes, which are not pasted into the image"""
+    image, small, maps, (boxes, scores, labels) = first_stages(b)
+    masks = mask_probabilities(b, maps, boxes, labels)
+    b.output("boxes", in_the_image(b, boxes, image, small), ["kept", 4])
+    b.output("labels", labels, ["kept"], I64)
+    b.output("scores", scores, ["kept"])
+    b.output("masks", masks, ["kept", 1, 8, 8])
