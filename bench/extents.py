@@ -129,7 +129,7 @@ def compiled(case):
     package = case.folder / f"{case.name}.wick"
     symbols = {name: b for name, b in case.bounds.items() if not name.startswith("_")}
     bind = ["--bind", bounds_as_text(symbols)] if symbols else []
-    bound = [x for name, most in case.most.items() for x in ("--bound", f"{name}=1..{most}")]
+    bound = [x for name, most in case.most.items() for x in ("--bound", f"{name}={most}")]
     ran("refused", "compile", case.file, *bind, *bound, "-o", package, "--quiet")
     return package
 

@@ -6,7 +6,7 @@ import math
 
 from extents_boxes import (arange, batched_nms, clipped, decoded, full_like, indexed, large,
                            meshgrid, stack, topk, where)
-from extents_builder import F32, I32, I64, model, np, real, whole
+from extents_builder import BOOL, F32, I32, I64, model, np, real, whole
 
 LEAST_SIDE, MOST_SIDE, STRIDE = 40.0, 64.0, 16
 CHANNELS, ANCHORS, CLASSES = 6, 3, 4
@@ -187,10 +187,10 @@ def pooled(b, maps, boxes, side):
 def detections(b, maps, boxes, height, width):
     """Boxes, scores and labels after the second stage, in the resized image."""
     x = b.Flatten(pooled(b, maps, boxes, 3), axis=1)
-    for k, n in ((9 * CHANNELS, 24), (24, 24)):
+    for k, n in ((9 * CHANNELS, 16), (16, 16)):
         x = b.Relu(b.Gemm(x, b.matrix(n, k), b.random(n) / 8, transB=1))
-    logits = b.Gemm(x, .2 * b.matrix(CLASSES, 24), b.random(CLASSES) / 8, transB=1)
-    codes = b.Gemm(x, b.matrix(4 * CLASSES, 24), b.random(4 * CLASSES) / 8, transB=1)
+    logits = b.Gemm(x, .2 * b.matrix(CLASSES, 16), b.random(CLASSES) / 8, transB=1)
+    codes = b.Gemm(x, b.matrix(4 * CLASSES, 16), b.random(4 * CLASSES) / 8, transB=1)
     codes = b.view(codes, b.size(boxes, 0), -1)
     found = decoded(b, codes, boxes, (10, 10, 5, 5))
     found = b.view(found, b.size(boxes, 0), -1, 4)
@@ -253,12 +253,89 @@ def mask_probabilities(b, maps, boxes, labels):
     return b.Unsqueeze(indexed(b, x, row, labels, more=(8, 8)), [1])
 
 
+def most_of(b, *parts):
+    return b.ReduceMax(b.Concat(*parts, axis=0), keepdims=0)
+
+
+def least_of(b, *parts):
+    return b.ReduceMin(b.Concat(*parts, axis=0), keepdims=0)
+
+
+def zeros(b, *sizes):
+    return b.ConstantOfShape(b.dims(*sizes), value=real(0))
+
+
+def pasted(b, mask, box, high, wide):
+    """_onnx_paste_mask_in_image: the mask resized to its box, cut by the image's sides, with zeros
+    around."""
+    x0, y0, x1, y1 = (b.Gather(box, i, axis=0) for i in range(4))
+    width = most_of(b, b.Add(b.Sub(x1, x0), [1]), [1])
+    height = most_of(b, b.Add(b.Sub(y1, y0), [1]), [1])
+    mask = b.expand(mask, 1, 1, b.size(mask, 0), b.size(mask, 1))
+    sizes = b.Concat(b.Slice(b.Shape(mask), [0], [2], [0]), b.Unsqueeze(height, [0]),
+                     b.Unsqueeze(width, [0]), axis=0)
+    mask = b.Resize(mask, "", "", sizes, mode="linear",
+                    coordinate_transformation_mode="pytorch_half_pixel")
+    mask = b.Gather(b.Gather(mask, 0, axis=0), 0, axis=0)
+    left, top = (most_of(b, b.Unsqueeze(at, [0]), [0]) for at in (x0, y0))
+    right = least_of(b, b.Add(b.Unsqueeze(x1, [0]), [1]), b.Unsqueeze(wide, [0]))
+    bottom = least_of(b, b.Add(b.Unsqueeze(y1, [0]), [1]), b.Unsqueeze(high, [0]))
+    mask = b.slice(mask, 0, b.Sub(top, y0), b.Sub(bottom, y0))
+    mask = b.slice(mask, 1, b.Sub(left, x0), b.Sub(right, x0))
+    rows = b.Concat(zeros(b, top, b.size(mask, 1)), mask,
+                    zeros(b, b.Sub(high, bottom), b.size(mask, 1)), axis=0)
+    rows = b.slice(rows, 0, 0, high)
+    mask = b.Concat(zeros(b, b.size(rows, 0), left), rows,
+                    zeros(b, b.size(rows, 0), b.Sub(wide, right)), axis=1)
+    return b.slice(mask, 1, 0, wide)
+
+
+def paste_masks(b, masks, boxes, high, wide, side=8):
+    """paste_masks_in_image: [n, 1, high, wide], by a script's loop that joins mask by mask."""
+    masks = b.Pad(masks, [0, 0, 1, 1, 0, 0, 1, 1], np.float32(0))
+    low, up = (b.Split(boxes, [2, 2], axis=1, count=2))
+    middle, half = b.Mul(b.Add(low, up), .5), b.Mul(b.Sub(up, low), .5)
+    half = b.Mul(half, (side + 2) / side)
+    boxes = b.Cast(b.Concat(b.Sub(middle, half), b.Add(middle, half), axis=1), to=I64)
+
+    def paste():
+        mask = b.Gather(b.Gather(masks, "i", axis=0), 0, axis=0)
+        box = b.Gather(boxes, "i", axis=0)
+        b.most[box] = "-40..120"
+        mask = b.Unsqueeze(pasted(b, mask, box, high, wide), [0])
+        return [(b.Identity("go"), BOOL), (b.Concat("pasted", mask, axis=0), F32)]
+
+    body = b.graph(paste, [("i", I64, []), ("go", BOOL, []),
+                           ("pasted", F32, ["so_far", None, None])])
+    masks = b.Loop(b.size(masks, 0), np.bool_(True), zeros(b, 0, high, wide), body=body)
+    return b.Unsqueeze(masks, [1])
+
+
 @model(height=(24, 72), width=(24, 72))
-def mask_heads(b):
-    """torchvision's Mask R-CNN up to the masks of boxes, which are not pasted into the image"""
+def mask_rcnn(b):
+    """torchvision's Mask R-CNN: Faster R-CNN, and the masks of its boxes pasted into the image"""
     image, small, maps, (boxes, scores, labels) = first_stages(b)
     masks = mask_probabilities(b, maps, boxes, labels)
-    b.output("boxes", in_the_image(b, boxes, image, small), ["kept", 4])
+    boxes = in_the_image(b, boxes, image, small)
+    b.output("boxes", boxes, ["kept", 4])
     b.output("labels", labels, ["kept"], I64)
     b.output("scores", scores, ["kept"])
-    b.output("masks", masks, ["kept", 1, 8, 8])
+    masks = paste_masks(b, masks, boxes, b.size(image, 1), b.size(image, 2))
+    b.output("masks", masks, ["kept", 1, "height", "width"])
+
+
+def boxes_in(rng, shape, sizes):
+    corners = rng.uniform(0, .8, (shape[0], 2))
+    ends = corners + rng.uniform(.05, 1, corners.shape) * (1 - corners)
+    sides = np.array([sizes["width"], sizes["height"]])
+    return np.concatenate([corners * sides, ends * sides], axis=1)
+
+
+@model(num=(0, 5), height=(6, 40), width=(6, 40))
+def paste(b):
+    """Masks pasted into an image of any size, by a loop that joins one by one; none, too"""
+    masks = b.input("masks", ["num", 1, 8, 8])
+    boxes = b.input("boxes", ["num", 4], boxes_in)
+    image = b.input("image", [3, "height", "width"])
+    y = paste_masks(b, masks, boxes, b.size(image, 1), b.size(image, 2))
+    b.output("pasted", y, ["num", 1, "height", "width"])

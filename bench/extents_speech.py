@@ -163,7 +163,7 @@ def vits(b):
     w = b.Ceil(b.Mul(b.Mul(b.Exp(logw), mask), pace))
     frames = b.Cast(b.Clip(b.ReduceSum(w, [1, 2], keepdims=0), np.float32(1)), to=I64)
     longest = b.ReduceMax(frames, keepdims=0)
-    b.most[longest] = 60
+    b.most[longest] = "1..60"
     y_mask = b.Cast(b.Unsqueeze(sequence_mask(b, frames, longest), [1]), to=F32)
     both = b.Mul(b.Unsqueeze(mask, [2]), b.Unsqueeze(y_mask, [-1]))
     path = b.Squeeze(path_of(b, w, both), [1])

@@ -91,14 +91,29 @@ static wk_status add_length(wk_binding_set *b, const char *text) {
   return NULL;
 }
 
+static wk_status parse_number(const char *text, const char *end, const char *option,
+                              int64_t *out) {
+  char *stop;
+  errno = 0;
+  long long v = strtoll(text, &stop, 10);
+  if (stop != end || text == end || errno)
+    return wk_error_at(WK_USAGE, option, "'%.*s' is not a whole number", (int)(end - text), text);
+  *out = v;
+  return NULL;
+}
+
+/* VALUE=N, from 0, or VALUE=M..N. */
 static wk_status add_bound(wk_binding_set *b, const char *text) {
   const char *eq = strrchr(text, '=');
   const char *option = wk_arena_printf(b->arena, "--bound %s", text);
   wk_bind_bound x = {0};
   if (!eq || eq == text) return wk_error_at(WK_USAGE, option, "must be VALUE=N or VALUE=M..N");
   x.value = wk_arena_strndup(b->arena, text, (size_t)(eq - text));
-  WK_TRY(parse_range(eq + 1, text + strlen(text), option, &x.least, &x.most));
-  if (!strstr(eq, "..")) x.least = 0;
+  const char *dots = strstr(eq, ".."), *end = text + strlen(text);
+  if (dots) WK_TRY(parse_number(eq + 1, dots, option, &x.least));
+  WK_TRY(parse_number(dots ? dots + 2 : eq + 1, end, option, &x.most));
+  if (x.most < x.least || x.most > INT32_MAX || x.least < INT32_MIN)
+    return wk_error_at(WK_USAGE, option, "'%s' has no number in it, or too large ones", eq + 1);
   for (size_t i = 0; i < b->bounds.n; i++)
     if (!strcmp(b->bounds.data[i].value, x.value))
       return wk_error_at(WK_USAGE, option, "value %s has a bound already", x.value);

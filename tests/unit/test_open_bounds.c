@@ -87,13 +87,13 @@ static void runs_stay_within(void **state) {
 
 static const struct { const char *text, *bounds[2], *reason; } refused[] = {
     {LARGEST, {"r=3"}, "the limit must be known at compile time: give --value x=FILE (no input is "
-     "left then, and the result is a constant); or say how large it is: --bound m=1..N"},
+     "left then, and the result is a constant); or say how large it is: --bound x=1..N"},
     {"in x f32[4]; Cast x -> i {to=7}; init o i64[1]={1}; Add i,o -> s; ConstantOfShape s -> y; "
      "out y", {NULL}, "--bound i=1..N"},
     {COUNTED, {NULL}, "--bound x=1..N"},
     {COUNTED, {"w=3"}, "--bound w: the model has no such value"},
     {COUNTED, {"x"}, "must be VALUE=N or VALUE=M..N"},
-    {COUNTED, {"x=5..3"}, "has no size in it"},
+    {COUNTED, {"x=5..3"}, "has no number in it"},
     {COUNTED, {"x=5", "x=6"}, "value x has a bound already"},
     {"in x f32[]; Exp x -> y; out y", {"y=5"}, "it is no scalar or list of whole numbers"},
 };

@@ -120,6 +120,14 @@ static void compare_at(const char *text, wk_runner *open, int64_t n) {
   "If n -> y {then_branch=(" a ") else_branch=(" b ")}; out y; " rest "; " \
   "If c -> w {then_branch=(" a ") else_branch=(" b ")}; out w"
 
+/* A state to which each of t iterations joins r, beside one that stays. */
+#define GROWS(count, rows) \
+  "in x f32[N,2]; Shape x -> d; init z i64[]={0}; " count "; init k bool[]={1}; init a f32[2]; " \
+  "init b f32[0,2]; init u i64[1]={0}; " \
+  "Loop t,k,b,a -> y,e {body=(in i i64[]; in c bool[]; in s f32[M,2]; in h f32[2]; " \
+  "Gather x,i -> q; Add h,q -> v; Unsqueeze v,u -> row; " rows "; Concat s,r -> w {axis=0}; " \
+  "Identity c -> g; out g; out w; out v)}; out y; out e; Softmax y -> p {axis=0}; out p"
+
 static const char *const followed[] = {
     "in x u8[N]; ReduceMax x -> y; ReduceMin x -> z; out y; out z",
     "in x u8[N]; ArgMax x -> y; ArgMin x -> z; out y; out z",
@@ -230,6 +238,11 @@ static const char *const followed[] = {
     "init u f32[]={3}; Div m,u -> v; Ceil v -> w; Mul w,u -> aa; Cast aa -> ab {to=7}; "
     "ConstantOfShape ab -> ac; out ac; Sqrt m -> ad; Ceil ad -> ae; Cast ae -> af {to=7}; "
     "ConstantOfShape af -> ag; out ag",
+    "in x f32[N,2]; in y f32[3,2]; Concat x,y -> z {axis=1}; out z",
+    "in x f32[N,3]; Shape x -> s; init z i64[1]={0}; Gather s,z -> n; init t i64[1]={3}; "
+    "Sub n,t -> d; Slice x,d,n,z -> y; Slice x,z,d,z -> w; out y; out w",
+    GROWS("Gather d,z -> t", "Mul row,row -> r"),
+    GROWS("Gather d,z -> m; init o i64[]={1}; Sub m,o -> t", "Concat row,row -> r {axis=0}"),
     "in x u8[N,2]; Sub x,x -> z; ArgMax z -> y {select_last_index=1}; out y",
     "in x f32[N,4]; SplitToSequence x -> s {axis=1}; init o i64[]={1}; SequenceAt s,o -> a; "
     "Concat x,x -> d {axis=0}; init n i64[1]={-1}; ReduceSum d,n -> r; SequenceInsert s,r -> t; "

@@ -60,6 +60,7 @@ static const model models[] = {
     {"yolo_end", {"*height", "*width"}, {32, 32}, {80, 80}, 1},
     {"ssdlite", {"height", "width"}, {32, 32}, {80, 80}, 1},
     {"faster_rcnn", {"height", "width"}, {24, 24}, {60, 60}, 1},
+    {"paste", {"num", "height", "width", "!v40"}, {0, 6, 6, -200}, {3, 20, 20, 200}, 1},
     {"vits", {"batch", "phonemes", "!v332"}, {1, 1, 1}, {2, 9, 40}, 1},
     {"t5_decoder", {"batch", "seq", "past", "memory"}, {1, 1, 0, 1}, {3, 6, 9, 7}, 1},
     {"whisper_decoder", {"batch", "seq", "past"}, {1, 1, 0}, {3, 6, 9}, 1},

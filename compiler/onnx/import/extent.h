@@ -117,7 +117,8 @@ const wk_real *wk_extent_reals(wk_onnx_node *c, int64_t *n);
 /* v, a result of the node, is these: rounded, they are sizes as elements of v. */
 void wk_extent_set_reals(wk_onnx_node *c, wk_value_id v, const wk_real *reals, int64_t n);
 void wk_extent_keep_reals(wk_onnx_node *c, wk_value_id v, const wk_real *reals, int64_t n);
-/* "what(name of the node)", as no unknown has been called yet. */
+/* The text, or it with a number, as no unknown has been called yet; "what(name of the node)". */
+const char *wk_extent_new_text(wk_onnx_node *c, const char *text);
 const char *wk_extent_own_text(wk_onnx_node *c, const char *what);
 
 /* What lies beyond a size. */
@@ -137,7 +138,9 @@ wk_value_id wk_extent_checked(wk_onnx_node *c, wk_value_id v, const wk_size *a, 
 /* v, in a run that fails, with this reason as the node's name, unless `holds` (bool[]). */
 wk_value_id wk_extent_gated(wk_onnx_node *c, wk_value_id v, wk_value_id holds, const char *reason);
 /* *v has the size `with` along the axis, in a run that fails where its own is another. Refused
- * where they cannot be the same, or one of them is known. */
+ * where they cannot be the same. */
+bool wk_extent_agree(wk_onnx_node *c, wk_value_id *v, int axis, const wk_size *with);
+/* The same of operands that are broadcast: refused, too, where one of the sizes is known. */
 bool wk_extent_meet(wk_onnx_node *c, wk_value_id *v, int axis, const wk_size *with);
 /* Operands a and b have room for the same number along these axes. */
 void wk_extent_even(wk_onnx_node *c, int a, int a_axis, int b, int b_axis);

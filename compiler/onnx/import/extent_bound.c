@@ -25,8 +25,10 @@ static wk_value_id bounded_element(wk_onnx_node *c, wk_value_id v, int64_t k,
                                        b->value, b->value, (long long)b->least,
                                        (long long)b->most);
   x = wk_extent_gated(c, x, wk_make_2(c, WK_OP_AND, low, high), reason);
-  wk_unknown u = {.g = c->g, .value = x, .least = b->least, .most = b->most, .text = b->value};
-  if (!is_one) u.text = wk_arena_printf(c->im->arena, "%s[%lld]", b->value, (long long)k);
+  const char *text = is_one ? b->value
+                            : wk_arena_printf(c->im->arena, "%s[%lld]", b->value, (long long)k);
+  wk_unknown u = {.g = c->g, .value = x, .least = b->least, .most = b->most,
+                  .text = wk_extent_new_text(c, text)};
   *size = wk_size_unknown(c, &u);
   return wk_make_reshape(c, x, 1, (const int64_t[]){1});
 }
@@ -116,7 +118,7 @@ wk_status wk_extents_check_bounds(const wk_import_options *o, const Onnx__ModelP
 static bool passes_sizes_on(const char *op) {
   static const char *const names[] = {"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze",
                                       "Concat", "Gather", "Slice", "Add", "Sub", "Mul", "Div",
-                                      "Min", "Max"};
+                                      "Min", "Max", "ReduceMin", "ReduceMax"};
   for (size_t i = 0; i < WK_COUNTOF(names); i++)
     if (!strcmp(op, names[i])) return true;
   return false;
@@ -137,6 +139,7 @@ static bool is_undecided(wk_onnx_node *c, const char *name) {
     return false;
   return b.value != WK_NONE && !wk_is_const(c->g, b.value) &&
          wk_dtype_is_int(wk_onnx_type(c, b.value)->dtype) &&
+         wk_onnx_type(c, b.value)->rank <= 1 && !wk_extent_has_open(c->im, c->g, b.value) &&
          !wk_extent_elements(c, b.value, &n) && !wk_onnx_is_computable(c, b.value);
 }
 
@@ -148,7 +151,9 @@ static const char *deciding(wk_onnx_node *c, int i) {
   for (int steps = 0; goes_on && steps < FARTHEST; steps++) {
     const Onnx__NodeProto *p = maker_of(c, name);
     goes_on = false;
-    for (size_t k = 0; p && passes_sizes_on(p->op_type) && k < p->n_input && !goes_on; k++) {
+    bool takes_parts = p && (!strcmp(p->op_type, "Gather") || !strcmp(p->op_type, "Slice"));
+    size_t n = !p || !passes_sizes_on(p->op_type) ? 0 : takes_parts ? 1 : p->n_input;
+    for (size_t k = 0; k < n && !goes_on; k++) {
       goes_on = is_undecided(c, p->input[k]);
       if (goes_on) name = p->input[k];
     }

@@ -116,7 +116,7 @@ wk_value_id wk_extent_join(wk_onnx_node *c, const wk_value_id *parts, int n, int
     if (!wk_onnx_valid(c, wk_onnx_type(c, xs[i])->rank == rank, "input %d does not fit", i)) break;
     all = wk_size_add(c, all, wk_extent_dim(c, xs[i], axis));
     for (int a = 0; a < rank; a++)
-      if (a != axis) wk_extent_meet(c, &xs[i], a, dims[a]);
+      if (a != axis) wk_extent_agree(c, &xs[i], a, dims[a]);
   }
   for (int a = 0; a < rank && wk_onnx_ok(c); a++)
     if (a != axis) even_rooms(c, xs, n, a);
@@ -138,6 +138,19 @@ wk_status wk_extent_concat(wk_onnx_node *c) {
 
 /* ---- Slice and Split ------------------------------------------------------------------------- */
 
+/* A position that may be counted from the end, from the start. */
+static const wk_size *from_start(wk_onnx_node *c, const wk_size *at, const wk_size *size) {
+  const wk_size *end = wk_size_add(c, at, size);
+  int64_t least = wk_size_least(c, end), most = wk_size_most(c, at);
+  wk_value_id v = wk_size_value(c, at);
+  wk_value_id is_behind = wk_make_2(c, WK_OP_LESS, v, wk_extent_number(c, 0));
+  wk_unknown u = {.g = c->g, .text = wk_extent_own_text(c, "position"),
+                  .least = least < 0 ? least : 0, .most = most,
+                  .value = wk_make_where(c, is_behind, wk_size_value(c, end), v)};
+  if (wk_size_most(c, size) - 1 > u.most) u.most = wk_size_most(c, size) - 1;
+  return c->status ? at : wk_size_unknown(c, &u);
+}
+
 /* A position as Slice counts it, from the end where it is negative, within [low, high]. */
 static const wk_size *bounded(wk_onnx_node *c, const wk_size *at, const wk_size *size,
                               const wk_size *low, const wk_size *high) {
@@ -145,10 +158,8 @@ static const wk_size *bounded(wk_onnx_node *c, const wk_size *at, const wk_size 
   bool is_known = wk_size_is_const(at, &known);
   if (is_known && known > (int64_t)1 << 40) return high;
   if (is_known && known < -((int64_t)1 << 40)) return low;
-  if (!wk_onnx_need(c, least >= 0 || most < 0,
-                    "whether the position %s is counted from the end is only known at run time",
-                    wk_size_text(c, at))) return low;
   if (most < 0) at = wk_size_add(c, at, size);
+  else if (least < 0) at = from_start(c, at, size);
   return wk_size_max(c, wk_size_min(c, at, high), low);
 }
 
