@@ -241,6 +241,10 @@ static const char *const followed[] = {
     "in x f32[N,2]; in y f32[3,2]; Concat x,y -> z {axis=1}; out z",
     "in x f32[N,3]; Shape x -> s; init z i64[1]={0}; Gather s,z -> n; init t i64[1]={3}; "
     "Sub n,t -> d; Slice x,d,n,z -> y; Slice x,z,d,z -> w; out y; out w",
+    "in x f32[N,2]; Shape x -> d; init z i64[]={0}; init o i64[]={1}; Gather d,z -> n; "
+    "Sub n,o -> t; init a f32[2]; Loop t,_,a -> y,r,e {body=(in i i64[]; in c bool[]; in s f32[2]; "
+    "Gather x,i -> q; Add q,s -> v; Identity c -> g; Abs x -> w; out g; out v; out q; out w)}; "
+    "out y; out r; ReduceSum e -> f; out f",
     GROWS("Gather d,z -> t", "Mul row,row -> r"),
     GROWS("Gather d,z -> m; init o i64[]={1}; Sub m,o -> t", "Concat row,row -> r {axis=0}"),
     "in x u8[N,2]; Sub x,x -> z; ArgMax z -> y {select_last_index=1}; out y",

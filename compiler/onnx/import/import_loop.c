@@ -287,7 +287,7 @@ static bool slice_type(wk_onnx_node *c, const loop *l, const attempt *t, int k, 
   return true;
 }
 
-static void add_empty_slices(wk_onnx_node *c, const loop *l, const attempt *t) {
+static void add_empty_slices(wk_onnx_node *c, const loop *l, attempt *t) {
   for (int k = l->n_state; k < c->n_out && wk_onnx_ok(c); k++) {
     wk_type slice;
     void *data;
@@ -297,7 +297,10 @@ static void add_empty_slices(wk_onnx_node *c, const loop *l, const attempt *t) {
     int64_t dims[WK_MAX_RANK] = {0};
     for (int i = 0; i < slice.rank; i++) dims[i + 1] = slice.dims[i];
     const wk_type empty = wk_type_make(slice.dtype, slice.rank + 1, dims);
-    wk_onnx_result(c, k, wk_make_constant(c, &empty, &data));
+    wk_value_id y = wk_make_1(c, WK_OP_IDENTITY, wk_make_constant(c, &empty, &data));
+    if (t && wk_onnx_ok(c))
+      wk_body_rows(c, &t->body, t->out[1 + k].value, y, 0, wk_size_const(c, 0));
+    wk_onnx_result(c, k, y);
   }
 }
 
@@ -395,6 +398,14 @@ static bool import_growing(wk_onnx_node *c, const loop *l) {
   return true;
 }
 
+/* A loop with slices of a size that may be 0: its body must not run then. */
+static bool may_have_none(wk_onnx_node *c, const loop *l) {
+  if (!l->size || wk_loop_is_entered(c) || wk_size_least(c, l->size) > 0) return false;
+  for (size_t i = 0; i < c->proto->n_output; i++)
+    if (!*c->proto->output[i]) return false;
+  return true;
+}
+
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 wk_status wk_onnx_loop(wk_onnx_node *c) {
@@ -424,6 +435,7 @@ wk_status wk_onnx_loop(wk_onnx_node *c) {
   if (!wk_onnx_ok(c)) return c->status;
   bool is_counted = l.count == WK_NONE && l.cond == WK_NONE && l.trip < INT64_MAX;
   if (l.trip > 0 && import_growing(c, &l)) return c->status;
+  if (may_have_none(c, &l)) return wk_loop_or_none(c, l.count);
   if (l.trip <= 0) skip_loop(c, &l);
   else if (!is_counted || !wk_onnx_loop_of_bags(c, l.p, l.trip)) import_loop(c, &l);
   return c->status;

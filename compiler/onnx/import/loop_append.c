@@ -74,7 +74,7 @@ const Onnx__GraphProto *wk_loop_rows(wk_arena *a, const Onnx__GraphProto *body, 
 
 /* ---- no iterations --------------------------------------------------------------------------- */
 
-/* The domain, by its address, of a Loop that is only run for an iteration or more. */
+/* The domain, by its address, of a Loop that is in a branch of its own. */
 static const char entered[] = "";
 
 bool wk_loop_is_entered(const wk_onnx_node *c) { return c->proto->domain == entered; }
@@ -101,31 +101,27 @@ static Onnx__GraphProto *graph_of(const wk_onnx_node *c, Onnx__NodeProto **nodes
   return g;
 }
 
-/* States as they are. */
-static Onnx__GraphProto *without_iterations(const wk_onnx_node *c) {
-  wk_arena *a = c->im->arena;
-  size_t n = c->proto->n_output;
-  Onnx__NodeProto **nodes = wk_arena_alloc(a, n * sizeof *nodes);
-  for (size_t i = 0; i < n; i++) {
-    nodes[i] = wk_arena_alloc(a, sizeof **nodes);
-    onnx__node_proto__init(nodes[i]);
-    nodes[i]->op_type = wk_arena_strdup(a, "Identity");
-    nodes[i]->input = &c->proto->input[2 + i];
-    nodes[i]->output = &c->proto->output[i];
-    nodes[i]->n_input = nodes[i]->n_output = 1;
-  }
-  return graph_of(c, nodes, n);
-}
-
-wk_status wk_loop_or_none(wk_onnx_node *c, wk_value_id count) {
+/* The loop once more, by this count. */
+static Onnx__NodeProto **loop_by(const wk_onnx_node *c, const char *count) {
   wk_arena *a = c->im->arena;
   Onnx__NodeProto **loop = wk_arena_alloc(a, sizeof *loop);
   *loop = wk_arena_memdup(a, c->proto, sizeof **loop);
   (*loop)->domain = (char *)(uintptr_t)entered;
+  (*loop)->input = wk_arena_memdup(a, c->proto->input, c->proto->n_input * sizeof(char *));
+  if (count) (*loop)->input[0] = wk_arena_strdup(a, count);
+  return loop;
+}
+
+wk_status wk_loop_or_none(wk_onnx_node *c, wk_value_id count) {
+  wk_arena *a = c->im->arena;
+  const char *none = wk_arena_printf(a, "%s.none", c->proto->input[0]);
+  if (!wk_scope_has(c->scope, none))
+    wk_scope_bind(c->scope, none, wk_bound_tensor(wk_extent_number(c, 0)));
   Onnx__NodeProto choice;
   onnx__node_proto__init(&choice);
-  Onnx__AttributeProto *branches[] = {branch(a, "then_branch", graph_of(c, loop, 1)),
-                                      branch(a, "else_branch", without_iterations(c))};
+  Onnx__AttributeProto *branches[] = {
+      branch(a, "then_branch", graph_of(c, loop_by(c, NULL), 1)),
+      branch(a, "else_branch", graph_of(c, loop_by(c, none), 1))};
   choice.attribute = branches;
   choice.n_attribute = 2;
   choice.op_type = wk_arena_strdup(a, "If");
