@@ -50,8 +50,8 @@ const Onnx__NodeProto *wk_loop_joining(const Onnx__GraphProto *body, size_t stat
  * the arena. */
 const Onnx__GraphProto *wk_loop_rows(wk_arena *a, const Onnx__GraphProto *body, size_t n_state,
                                      const Onnx__NodeProto *const *joining);
-/* The Loop as a choice of two: where count (i64[]) is 0 it has no iteration. Its outputs have names.
- */
+/* The Loop as a choice of two: where count (i64[]) is 0 it has no iteration. Its outputs all have
+ * names. */
 wk_status wk_loop_or_none(wk_onnx_node *c, wk_value_id count);
 /* It is in one of the two. */
 bool wk_loop_is_entered(const wk_onnx_node *c);
