@@ -18,7 +18,6 @@ static int compare(const wk_onnx_row *r, const char *domain, const char *name) {
 const wk_onnx_row *wk_onnx_row_find(const char *domain, const char *name) {
   static const wk_onnx_row own = {WK_ONNX_OWN_DOMAIN, "operator",    1, 1, 0, -1, 0,
                                   wk_onnx_own,      WK_OP_IDENTITY};
-  if (strcmp(domain, WK_ONNX_OWN_DOMAIN) == 0) return &own;
   size_t low = 0, high = WK_COUNTOF(rows);
   while (low < high) {
     size_t mid = low + (high - low) / 2;
@@ -27,7 +26,7 @@ const wk_onnx_row *wk_onnx_row_find(const char *domain, const char *name) {
     if (order < 0) low = mid + 1;
     else high = mid;
   }
-  return NULL;
+  return strcmp(domain, WK_ONNX_OWN_DOMAIN) == 0 ? &own : NULL;
 }
 
 const char *wk_onnx_refusal_find(const char *domain, const char *name) {
