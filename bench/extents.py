@@ -25,7 +25,11 @@ import cli
 import extents_attention
 import extents_builder
 import extents_control
+import extents_decoders
+import extents_detectors
 import extents_models
+import extents_rcnn
+import extents_speech
 import peers
 
 np, onnx, onnxruntime = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))
@@ -44,8 +48,11 @@ def sizes_of(model, i, rng):
     """The sizes of draw i; small ones are more frequent."""
     if i < 2:
         return {name: ends[i] for name, ends in model.bounds.items()}
-    sizes = {name: low + int((high - low + 1) * rng.random() ** 1.5)
-             for name, (low, high) in model.bounds.items() if name not in model.sums}
+    sizes = {}
+    for name, (low, high) in model.bounds.items():
+        if name not in model.sums:
+            step = model.steps.get(name, 1)
+            sizes[name] = low + step * int(((high - low) // step + 1) * rng.random() ** 1.5)
     return sizes | {name: sum(sizes[x] for x in parts) for name, parts in model.sums.items()}
 
 
@@ -71,6 +78,7 @@ class Case:
         self.name, self.bounds, self.folder = name, MODELS[name].bounds, folder
         builder = MODELS[name].built()
         model = builder.model()
+        self.most = builder.most
         if len(model.opset_import) == 1:  # others have operators that onnx does not know
             checker.check_model(model, full_check=True)
         self.file = folder / f"{name}.onnx"
@@ -121,7 +129,8 @@ def compiled(case):
     package = case.folder / f"{case.name}.wick"
     symbols = {name: b for name, b in case.bounds.items() if not name.startswith("_")}
     bind = ["--bind", bounds_as_text(symbols)] if symbols else []
-    ran("refused", "compile", case.file, *bind, "-o", package, "--quiet")
+    bound = [x for name, most in case.most.items() for x in ("--bound", f"{name}={most}")]
+    ran("refused", "compile", case.file, *bind, *bound, "-o", package, "--quiet")
     return package
 
 

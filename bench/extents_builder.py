@@ -4,7 +4,8 @@ with the arithmetic on shapes that torch.onnx and tf2onnx write. A model is a fu
 one, behind @model with the bounds of its sizes; its first line says what it is.
 
 A size whose name begins with _ is none of an input's shape: it rules the values that are drawn, and
-by them the shapes of the outputs. A size may be the sum of others: total="past+seq".
+by them the shapes of the outputs. A size may be the sum of others: total="past+seq", or rise by
+steps: height=(32, 96, 16).
 """
 import math
 
@@ -23,6 +24,8 @@ class Model:
     def __init__(self, build, bounds):
         self.sums = {name: b.split("+") for name, b in bounds.items() if isinstance(b, str)}
         bounds = {name: b for name, b in bounds.items() if name not in self.sums}
+        self.steps = {name: b[2] for name, b in bounds.items() if len(b) > 2}
+        bounds = {name: b[:2] for name, b in bounds.items()}
         bounds |= {name: tuple(sum(bounds[part][end] for part in parts) for end in (0, 1))
                    for name, parts in self.sums.items()}
         self.bounds, self.about = bounds, build.__doc__.split("\n\n")[0].rstrip(".")
@@ -78,6 +81,7 @@ class Builder:
     def __init__(self):
         self.nodes, self.weights, self.inputs, self.outputs = [], [], [], []
         self.draws, self.renamed = {}, {}
+        self.most = {}                      # of values that decide sizes: --bound
         self.opset, self.domains, self.count = 17, set(), 0
         self.rng = np.random.default_rng(5)
 

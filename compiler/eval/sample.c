@@ -130,7 +130,7 @@ wk_status wk_eval_grid_sample(const wk_eval_call *c) {
 
 typedef struct {
   const wk_attr_roi_align *a;
-  int64_t h, w;           /* of the image */
+  int64_t h, w, room;     /* of the image; of a row */
   double y, x, bin_h, bin_w;
   int64_t rows, cols;     /* samples per bin */
 } region;
@@ -145,8 +145,9 @@ static blend blend_at(const region *r, const double *plane, double y, double x) 
   int64_t y0 = (int64_t)y, x0 = (int64_t)x;
   int64_t y1 = y0 + 1 < r->h ? y0 + 1 : y0, x1 = x0 + 1 < r->w ? x0 + 1 : x0;
   double dy = y - (double)y0, dx = x - (double)x0;
-  double v[] = {plane[y0 * r->w + x0] * (1 - dy) * (1 - dx), plane[y0 * r->w + x1] * (1 - dy) * dx,
-                plane[y1 * r->w + x0] * dy * (1 - dx), plane[y1 * r->w + x1] * dy * dx};
+  const double *above = plane + y0 * r->room, *below = plane + y1 * r->room;
+  double v[] = {above[x0] * (1 - dy) * (1 - dx), above[x1] * (1 - dy) * dx,
+                below[x0] * dy * (1 - dx), below[x1] * dy * dx};
   return (blend){v[0] + v[1] + v[2] + v[3], fmax(fmax(v[0], v[1]), fmax(v[2], v[3]))};
 }
 
@@ -165,6 +166,8 @@ static double pool_bin(const region *r, const double *plane, int64_t ph, int64_t
   int64_t count = r->rows * r->cols;
   return r->a->mode[0] == 'm' ? most : sum / (double)(count > 0 ? count : 1);
 }
+
+static int64_t within(int64_t n, int64_t room) { return n < 1 ? 1 : n > room ? room : n; }
 
 static wk_status place_region(const wk_eval_call *c, region *r, const double *roi) {
   const wk_attr_roi_align *a = r->a;
@@ -191,7 +194,8 @@ static wk_status place_region(const wk_eval_call *c, region *r, const double *ro
 
 static wk_status align_region(const wk_eval_call *c, region *r, double *plane, int64_t k) {
   const wk_tensor *x = &c->a.in[0], *batch = &c->a.in[2];
-  int64_t sample = wk_load_i64(batch->data, batch->type.dtype, k), size = r->h * r->w;
+  int64_t sample = wk_load_i64(batch->data, batch->type.dtype, k);
+  int64_t size = x->type.dims[2] * x->type.dims[3];
   if (sample < 0 || sample >= x->type.dims[0])
     return EVAL_BAD(c, "batch index %lld is outside 0..%lld", (long long)sample,
                     (long long)x->type.dims[0] - 1);
@@ -212,9 +216,15 @@ static wk_status align_region(const wk_eval_call *c, region *r, double *plane, i
 wk_status wk_eval_roi_align(const wk_eval_call *c) {
   if (!wk_eval_out(c, 0)) return NULL;
   const wk_tensor *x = &c->a.in[0];
+  const wk_tensor *size = wk_eval_in(c, 3);
   region r = {.a = c->a.node->attrs, .h = x->type.dims[2], .w = x->type.dims[3]};
   double *plane;
   WK_TRY(wk_reals_alloc(r.h * r.w, &plane));
+  r.room = r.w;
+  if (size) {
+    r.h = within(wk_load_i64(size->data, WK_I64, 0), r.h);
+    r.w = within(wk_load_i64(size->data, WK_I64, 1), r.w);
+  }
   wk_status s = NULL;
   for (int64_t k = 0; k < c->a.in[1].type.dims[0] && !s; k++) s = align_region(c, &r, plane, k);
   free(plane);

@@ -4,7 +4,7 @@
  * Only means of a known number of samples are such sums. */
 #include "compiler/grad/adjoint.h"
 
-enum { X, ROIS, BATCH, TAPS = 2 };
+enum { X, ROIS, BATCH, SIZE, TAPS = 2 };
 
 /* Along one axis: T = bins * samples positions in each of k regions. */
 typedef struct {
@@ -105,8 +105,10 @@ void wk_adjoint_roi_align(wk_adjoint *a) {
   axis y = {.size = image.dims[2], .bins = r->height};
   axis x = {.size = image.dims[3], .bins = r->width};
   static const int64_t first[] = {0, 3, 1, 2};
-  if (r->mode[0] == 'm' || r->samples == 0) {
-    wk_low_fail(l, wk_error(WK_UNSUPPORTED, r->samples ? "maxima of samples have no gradient"
+  bool is_sized = a->n->n_in > SIZE && a->n->in[SIZE] != WK_NONE;
+  if (r->mode[0] == 'm' || r->samples == 0 || is_sized) {
+    wk_low_fail(l, wk_error(WK_UNSUPPORTED, is_sized ? "the image has a size of its own"
+                            : r->samples ? "maxima of samples have no gradient"
                             : "how many samples there are depends on the regions"));
     return;
   }

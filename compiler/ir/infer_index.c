@@ -282,6 +282,7 @@ wk_status wk_infer_roi_align(const wk_infer *i) {
   WK_TRY(wk_want_type(i, 1, x->dtype, 2, (const int64_t[]){rois->dims[0], 4}));
   WK_TRY(wk_want_index(i, 2));
   WK_TRY(wk_want_type(i, 2, i->in[2]->dtype, 1, rois->dims));
+  if (wk_infer_in(i, 3)) WK_TRY(wk_want_type(i, 3, WK_I64, 1, (const int64_t[]){2}));
   WK_TRY(wk_want_choice(i, "mode", "avg max"));
   WK_TRY(wk_want_at_least(i, "height", at->height, 1));
   WK_TRY(wk_want_at_least(i, "width", at->width, 1));

@@ -43,6 +43,13 @@ typedef struct {
 } wk_bind_length;
 #define WK_NO_ELEMENT (-1)
 
+/* A value of the model that decides sizes, whole numbers: each is between these, or the run fails.
+ */
+typedef struct {
+  const char *value; /* an input, or a result of some node */
+  int64_t least, most;
+} wk_bind_bound;
+
 /* What a model is imported for. All but inference: float initialisers stay apart (no operation on
  * one of them is computed now unless it decides a shape or the like, bodies are handed it).
  * Derivatives: so do scales, what Constants hold and initialisers of bodies. Evaluation and
@@ -68,6 +75,7 @@ typedef struct {
   const wk_bind_shape *shapes; size_t n_shapes;
   const wk_bind_length *lengths; size_t n_lengths;
   const wk_bind_value *values; size_t n_values;
+  const wk_bind_bound *bounds; size_t n_bounds;
   bool strict_opset; /* nodes of a newer opset than the newest known are refused; otherwise they are
                       * read by the newest definition known, and the report notes it */
   const char *init_net, *value_info; /* files of a Caffe2 net: compiler/caffe2 */

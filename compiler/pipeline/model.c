@@ -91,6 +91,36 @@ static wk_status add_length(wk_binding_set *b, const char *text) {
   return NULL;
 }
 
+static wk_status parse_number(const char *text, const char *end, const char *option,
+                              int64_t *out) {
+  char *stop;
+  errno = 0;
+  long long v = strtoll(text, &stop, 10);
+  if (stop != end || text == end || errno)
+    return wk_error_at(WK_USAGE, option, "'%.*s' is not a whole number", (int)(end - text), text);
+  *out = v;
+  return NULL;
+}
+
+/* VALUE=N, from 0, or VALUE=M..N. */
+static wk_status add_bound(wk_binding_set *b, const char *text) {
+  const char *eq = strrchr(text, '=');
+  const char *option = wk_arena_printf(b->arena, "--bound %s", text);
+  wk_bind_bound x = {0};
+  if (!eq || eq == text) return wk_error_at(WK_USAGE, option, "must be VALUE=N or VALUE=M..N");
+  x.value = wk_arena_strndup(b->arena, text, (size_t)(eq - text));
+  const char *dots = strstr(eq, ".."), *end = text + strlen(text);
+  if (dots) WK_TRY(parse_number(eq + 1, dots, option, &x.least));
+  WK_TRY(parse_number(dots ? dots + 2 : eq + 1, end, option, &x.most));
+  if (x.most < x.least || x.most > INT32_MAX || x.least < INT32_MIN)
+    return wk_error_at(WK_USAGE, option, "'%s' has no number in it, or too large ones", eq + 1);
+  for (size_t i = 0; i < b->bounds.n; i++)
+    if (!strcmp(b->bounds.data[i].value, x.value))
+      return wk_error_at(WK_USAGE, option, "value %s has a bound already", x.value);
+  wk_vec_push(&b->bounds, x);
+  return NULL;
+}
+
 static wk_status add_value(wk_binding_set *b, const char *text) {
   const char *eq = strchr(text, '=');
   wk_bind_value v = {.option = wk_arena_printf(b->arena, "--value %s", text)};
@@ -108,6 +138,7 @@ void wk_binding_set_free(wk_binding_set *b) {
   wk_vec_free(&b->shapes);
   wk_vec_free(&b->lengths);
   wk_vec_free(&b->values);
+  wk_vec_free(&b->bounds);
   wk_arena_free(b->arena);
   *b = (wk_binding_set){0};
 }
@@ -117,6 +148,7 @@ wk_import_options wk_binding_import_options(const wk_binding_set *b, bool list_a
                              .shapes = b->shapes.data, .n_shapes = b->shapes.n,
                              .lengths = b->lengths.data, .n_lengths = b->lengths.n,
                              .values = b->values.data, .n_values = b->values.n,
+                             .bounds = b->bounds.data, .n_bounds = b->bounds.n,
                              .strict_opset = b->strict_opset, .list_all = list_all,
                              .init_net = b->init_net, .value_info = b->value_info,
                              .keeps = b->state ? wk_state_keeps : NULL, .state = b->state};
@@ -182,6 +214,7 @@ static wk_status fill_set(const wk_binding_args *a, size_t set, wk_binding_set *
     add_to_name(b, a->length.data[i]);
   }
   for (size_t i = 0; i < a->value.n; i++) WK_TRY(add_value(b, a->value.data[i]));
+  for (size_t i = 0; i < a->bound.n; i++) WK_TRY(add_bound(b, a->bound.data[i]));
   return NULL;
 }
 
@@ -207,6 +240,7 @@ const char *wk_binding_given(const wk_binding_args *a) {
          : a->shape.n      ? "--shape"
          : a->length.n     ? "--length"
          : a->value.n      ? "--value"
+         : a->bound.n      ? "--bound"
          : a->strict_opset ? "--strict-opset"
          : a->init_net     ? "--init-net"
          : a->value_info   ? "--value-info"

@@ -9,10 +9,10 @@
 #include "compiler/pipeline/targets.h"
 #include "compiler/support/options.h"
 
-/* --bind, --shape, --length, --value as typed by the user, --strict-opset, and the other files of
- * a net. */
+/* --bind, --shape, --length, --value, --bound as typed by the user, --strict-opset, and the other
+ * files of a net. */
 typedef struct {
-  wk_strings bind, shape, length, value;
+  wk_strings bind, shape, length, value, bound;
   bool strict_opset;
   const char *init_net, *value_info; /* of Caffe2 nets */
 } wk_binding_args;
@@ -51,6 +51,9 @@ typedef struct {
   {"value", 0, "INPUT=FILE",                                                                   \
    "fix an input to the contents of a .npy or .pb file; needed where its values decide "       \
    "shapes", .kind = WK_OPTION_LIST, .offset = offsetof(type, member.value)},                  \
+  {"bound", 0, "VALUE=N",                                                                      \
+   "the most that a value of the model is (or M..N), one that decides a size; a run in which "  \
+   "it is more fails", .kind = WK_OPTION_LIST, .offset = offsetof(type, member.bound)},        \
   WK_STRICT_OPSET_OPTION(type, member.strict_opset),                                           \
   WK_NET_OPTIONS(type, member)
 
@@ -73,6 +76,7 @@ typedef struct {
   WK_VEC(wk_bind_shape) shapes;
   WK_VEC(wk_bind_length) lengths;
   WK_VEC(wk_bind_value) values;
+  WK_VEC(wk_bind_bound) bounds;
   const char *name; /* "batch=1,seq=64", for entries of a package */
   bool strict_opset;
   const char *init_net, *value_info;

@@ -120,6 +120,14 @@ static void compare_at(const char *text, wk_runner *open, int64_t n) {
   "If n -> y {then_branch=(" a ") else_branch=(" b ")}; out y; " rest "; " \
   "If c -> w {then_branch=(" a ") else_branch=(" b ")}; out w"
 
+/* A state to which each of t iterations joins r, beside one that stays. */
+#define GROWS(count, rows) \
+  "in x f32[N,2]; Shape x -> d; init z i64[]={0}; " count "; init k bool[]={1}; init a f32[2]; " \
+  "init b f32[0,2]; init u i64[1]={0}; " \
+  "Loop t,k,b,a -> y,e {body=(in i i64[]; in c bool[]; in s f32[M,2]; in h f32[2]; " \
+  "Gather x,i -> q; Add h,q -> v; Unsqueeze v,u -> row; " rows "; Concat s,r -> w {axis=0}; " \
+  "Identity c -> g; out g; out w; out v)}; out y; out e; Softmax y -> p {axis=0}; out p"
+
 static const char *const followed[] = {
     /* a loop of less than nothing has no slices */
     "in x f32[N,2]; Shape x -> d; init z i64[1]={0}; Gather d,z -> n; init k i64[1]={3}; "
@@ -212,6 +220,38 @@ static const char *const followed[] = {
     CEIL(2), CEIL(3),
     "in x f32[N]; Floor x -> f; ArgMax f -> y {select_last_index=1}; Sub f,f -> z; "
     "ArgMin z -> w {select_last_index=1 keepdims=0}; out y; out w",
+    "in x f32[N]; in y f32[N]; init o f32[]={1}; Greater x,o -> p; Greater y,o -> q; NonZero p -> "
+    "a; NonZero q -> b; Add a,b -> s; Concat a,b -> t {axis=0}; out s; out t",
+    "in x f32[1,1,N]; MaxPool x -> h {strides=[2] kernel_shape=[1]}; init r f32[0]; init f "
+    "f32[3]={1,1,2}; Resize h,r,f -> u; Concat u,x -> y {axis=1}; Mul u,x -> z; Transpose x -> t "
+    "{perm=[0,2,1]}; MatMul u,t -> p; out y; out z; out p",
+    "in x f32[N,2]; Shape x -> s; init o i64[1]={1}; init t i64[1]={2}; Concat s,o,t -> l "
+    "{axis=0}; init r i64[2]={2,2}; Reshape l,r -> u; init b i64[1]={-1}; init e i64[1]={-9}; "
+    "init z i64[1]={0}; Slice u,b,e,z,b -> q; Transpose q -> v; init n i64[1]={4}; "
+    "Reshape v,n -> p; ConstantOfShape p -> y {value=tensor k f32[1]={1}}; out y",
+    "in x f32[1,2,N,4]; init r f32[3,4]={0,0,3,2,-4,1,2,9,1,-6,8,7.5}; init b i64[3]={0}; "
+    "RoiAlign x,r,b -> y {output_height=2 output_width=3 sampling_ratio=2}; RoiAlign x,r,b -> z "
+    "{mode=\"max\" spatial_scale=0.5 coordinate_transformation_mode=\"output_half_pixel\"}; "
+    "out y; out z",
+    "in x f32[N,2,3,3]; init r f32[2,4]={0,0,3,2,1,1,2,3}; init b i64[2]={1,0}; "
+    "RoiAlign x,r,b -> y {output_height=2 output_width=2}; out y",
+    "in x f32[1,1,N,8]; Shape x -> s; init k i64[2]={2,3}; Gather s,k -> d; ReduceMin d -> e "
+    "{keepdims=0}; ReduceMax d -> f {keepdims=0}; Cast e -> g {to=1}; Cast f -> h {to=1}; "
+    "init a f32[]={6}; init b f32[]={12}; Div a,g -> i; Div b,h -> j; Min i,j -> l; "
+    "Cast d -> m {to=1}; Mul m,l -> n; Floor n -> o; Cast o -> p {to=7}; init q i64[2]={1}; "
+    "Concat q,p -> t {axis=0}; init r f32[0]; Resize x,r,_,t -> y {mode=\"linear\"}; out y; "
+    "init u f32[]={3}; Div m,u -> v; Ceil v -> w; Mul w,u -> aa; Cast aa -> ab {to=7}; "
+    "ConstantOfShape ab -> ac; out ac; Sqrt m -> ad; Ceil ad -> ae; Cast ae -> af {to=7}; "
+    "ConstantOfShape af -> ag; out ag",
+    "in x f32[N,2]; in y f32[3,2]; Concat x,y -> z {axis=1}; out z",
+    "in x f32[N,3]; Shape x -> s; init z i64[1]={0}; Gather s,z -> n; init t i64[1]={3}; "
+    "Sub n,t -> d; Slice x,d,n,z -> y; Slice x,z,d,z -> w; out y; out w",
+    "in x f32[N,2]; Shape x -> d; init z i64[]={0}; init o i64[]={1}; Gather d,z -> n; "
+    "Sub n,o -> t; init a f32[2]; Loop t,_,a -> y,r,e {body=(in i i64[]; in c bool[]; in s f32[2]; "
+    "Gather x,i -> q; Add q,s -> v; Identity c -> g; Abs x -> w; out g; out v; out q; out w)}; "
+    "out y; out r; ReduceSum e -> f; out f",
+    GROWS("Gather d,z -> t", "Mul row,row -> r"),
+    GROWS("Gather d,z -> m; init o i64[]={1}; Sub m,o -> t", "Concat row,row -> r {axis=0}"),
     "in x u8[N,2]; Sub x,x -> z; ArgMax z -> y {select_last_index=1}; out y",
     "in x f32[N,4]; SplitToSequence x -> s {axis=1}; init o i64[]={1}; SequenceAt s,o -> a; "
     "Concat x,x -> d {axis=0}; init n i64[1]={-1}; ReduceSum d,n -> r; SequenceInsert s,r -> t; "

@@ -17,7 +17,8 @@ enum { SYMBOLS = 4 };
 
 typedef struct {
   const char *name, *symbols[SYMBOLS]; /* "=total": the sum of the two before it; "_past": no symbol
-                                        * of the model */
+                                        * of the model; "*height": in steps of 16; "!v": bounds
+                                        * of a value */
   int64_t least[SYMBOLS], most[SYMBOLS];
   int64_t largest; /* integer in an input */
 } model;
@@ -55,6 +56,16 @@ static const model models[] = {
     {"loops", {"batch", "steps", "width"}, {1, 1, 1}, {3, 7, 5}, 1},
     {"pyramid", {"height", "width"}, {9, 9}, {20, 17}, 1},
     {"strided", {"height", "width"}, {7, 7}, {20, 17}, 1},
+    {"yolo", {"*height", "*width"}, {32, 32}, {80, 80}, 1},
+    {"yolo_end", {"*height", "*width"}, {32, 32}, {80, 80}, 1},
+    {"ssdlite", {"height", "width"}, {32, 32}, {80, 80}, 1},
+    {"faster_rcnn", {"height", "width"}, {24, 24}, {60, 60}, 1},
+    {"paste", {"num", "height", "width", "!v40"}, {0, 6, 6, -200}, {3, 20, 20, 200}, 1},
+    {"vits", {"batch", "phonemes", "!v332"}, {1, 1, 1}, {2, 9, 40}, 1},
+    {"t5_decoder", {"batch", "seq", "past", "memory"}, {1, 1, 0, 1}, {3, 6, 9, 7}, 1},
+    {"whisper_decoder", {"batch", "seq", "past"}, {1, 1, 0}, {3, 6, 9}, 1},
+    {"llama_past", {"batch", "seq", "past", "=total"}, {1, 1, 0, 1}, {3, 6, 9, 15}, 1},
+    {"qwen_dynamo", {"batch", "seq", "past", "=total"}, {1, 1, 0, 1}, {3, 6, 9, 15}, 1},
     {"nms", {NULL}, {0}, {0}, 1},
     {"nonzero", {NULL}, {0}, {0}, 1},
     {"unique", {NULL}, {0}, {0}, 5},
@@ -66,13 +77,17 @@ static void must(const model *m, wk_status s) {
 
 static bool is_sum(const model *m, int i) { return m->symbols[i] && m->symbols[i][0] == '='; }
 
-static const char *symbol_of(const model *m, int i) { return m->symbols[i] + is_sum(m, i); }
+static bool is_stepped(const model *m, int i) { return m->symbols[i][0] == '*'; }
+
+static const char *symbol_of(const model *m, int i) {
+  return m->symbols[i] + (is_sum(m, i) || is_stepped(m, i));
+}
 
 /* sizes NULL: open. */
 static char *binding_of(wk_arena *a, const model *m, const int64_t *sizes) {
   wk_str b = {0};
   for (int i = 0; i < SYMBOLS && m->symbols[i]; i++) {
-    if (m->symbols[i][0] == '_') continue;
+    if (m->symbols[i][0] == '_' || m->symbols[i][0] == '!') continue;
     wk_str_printf(&b, "%s%s=", i ? "," : "", symbol_of(m, i));
     if (sizes) wk_str_printf(&b, "%lld", (long long)sizes[i]);
     else wk_str_printf(&b, "%lld..%lld", (long long)m->least[i], (long long)m->most[i]);
@@ -95,6 +110,10 @@ static wk_runner *runner_of(const model *m, const int64_t *sizes, const char *ta
   wk_import_report report = {0};
   bool fixed[WK_RUNNER_MAX_IO] = {false};
   if (m->symbols[0]) wk_vec_push(&args.bind, binding_of(a, m, sizes));
+  for (int i = 0; i < SYMBOLS && m->symbols[i]; i++)
+    if (m->symbols[i][0] == '!')
+      wk_vec_push(&args.bound, wk_arena_printf(a, "%s=%lld..%lld", m->symbols[i] + 1,
+                                               (long long)m->least[i], (long long)m->most[i]));
   must(m, wk_binding_sets_parse(&args, &set, 1, &n));
   const wk_import_options o = wk_binding_import_options(&set, true);
   for (size_t i = 0; i < n_values; i++) fixed[i] = !m->symbols[0];
@@ -105,6 +124,7 @@ static wk_runner *runner_of(const model *m, const int64_t *sizes, const char *ta
   wk_import_report_free(&report);
   wk_binding_set_free(&set);
   wk_vec_free(&args.bind);
+  wk_vec_free(&args.bound);
   wk_arena_free(a);
   return r;
 }
@@ -184,6 +204,11 @@ static void compare_at(const model *m, wk_runner *eval, wk_runner *cpu, const in
   wk_runner_free((wk_runner *)(uintptr_t)exact);
 }
 
+static int64_t drawn_size(const model *m, int i, wk_rng *rng) {
+  int64_t step = m->symbols[i] && is_stepped(m, i) ? 16 : 1;
+  return m->least[i] + step * wk_rng_range(rng, 0, (m->most[i] - m->least[i]) / step);
+}
+
 static void one_import_for_all_sizes(void **state) {
   (void)state;
   for (size_t k = 0; k < WK_COUNTOF(models); k++) {
@@ -196,7 +221,7 @@ static void one_import_for_all_sizes(void **state) {
       for (int i = 0; i < SYMBOLS; i++)
         sizes[i] = d < 2          ? (d ? m->most[i] : m->least[i])
                    : is_sum(m, i) ? sizes[i - 2] + sizes[i - 1]
-                                  : wk_rng_range(&rng, m->least[i], m->most[i]);
+                                  : drawn_size(m, i, &rng);
       compare_at(m, eval, cpu, sizes, &rng);
     }
     wk_runner_free(eval);

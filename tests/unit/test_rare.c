@@ -452,6 +452,12 @@ static void others(void **state) {
       ROI("samples=0, scale=3.0, half_pixel=0"),
       ROI("samples=3, scale=1.0, half_pixel=0, mode=\"max\""),
       ROI("samples=0, scale=1.5, half_pixel=1, mode=\"max\""),
+      {.text = "buffer input 0 %x : f32[6,3,6,7]\nbuffer input 1 %r : f32[5,4]\n"
+       "buffer input 2 %b : i64[5]\nbuffer input 3 %s : i64[2]\n"
+       "buffer output 0 %y : f32[5,3,2,3]\nroi_align(@out %y[5,3,2,3]:f32; @in "
+       "%x[6,3,6,7]:f32, @in %r[5,4]:f32, @in %b[5]:i64, @in %s[2]:i64) "
+       "{height=2, width=3, samples=2, scale=2.0, half_pixel=1}", .least = -1, .most = 5,
+       .is_rounded = true},
   };
   wk_rng r = {28};
   (void)state;

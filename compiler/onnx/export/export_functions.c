@@ -493,6 +493,9 @@ static wk_status write_grid_sample(wk_export_graph *x) {
 
 static wk_status write_roi_align(wk_export_graph *x) {
   const wk_attr_roi_align *a = ATTR(x, roi_align);
+  if (*wk_export_in(x, 3))
+    return wk_error(WK_UNSUPPORTED, "a roi_align node whose images have a size of their own has no "
+                    "ONNX form");
   wk_export_3(x, "RoiAlign", wk_export_in(x, 0), wk_export_in(x, 1), wk_export_in(x, 2),
               wk_export_out(x, 0));
   wk_export_text(x, "mode", a->mode);

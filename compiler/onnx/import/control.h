@@ -43,6 +43,19 @@ bool wk_body_tensors(wk_onnx_node *c, const wk_bound *out, size_t n, bool *unkno
 /* What the node's own results are when its body could not be imported. */
 void wk_body_results_unknown(wk_onnx_node *c);
 
+/* The node of the body that makes state k of the state as it was with rows behind it, along the
+ * first axis, which nothing else reads; NULL: there is none. */
+const Onnx__NodeProto *wk_loop_joining(const Onnx__GraphProto *body, size_t state);
+/* The body without the states whose joining[k] is such a node: their rows are its last outputs. In
+ * the arena. */
+const Onnx__GraphProto *wk_loop_rows(wk_arena *a, const Onnx__GraphProto *body, size_t n_state,
+                                     const Onnx__NodeProto *const *joining);
+/* The Loop as a choice of two: where count (i64[]) is 0 it has no iteration. Its outputs all have
+ * names. */
+wk_status wk_loop_or_none(wk_onnx_node *c, wk_value_id count);
+/* It is in one of the two. */
+bool wk_loop_is_entered(const wk_onnx_node *c);
+
 /* A Loop with this body that runs `trip` times, each time folding rows of a table into one of its
  * result, as torch exports EmbeddingBag: becomes segment_reduce. False, with nothing changed: it is
  * another loop. Bounds outside of the indices are errors when it runs, where Slice would cut. */

@@ -170,7 +170,7 @@ void wk_extent_result(wk_onnx_node *c, int i, const wk_size *const *dims) {
 /* ---- elements -------------------------------------------------------------------------------- */
 
 static bool is_list(const wk_type *t) {
-  return t->rank <= 1 && wk_type_count(t) <= LONGEST_LIST;
+  return t->rank <= 2 && wk_type_count(t) <= LONGEST_LIST;
 }
 
 /* Floats are sizes where they are whole numbers that every type of floats holds. */
@@ -204,6 +204,24 @@ void wk_extent_set_elements(wk_onnx_node *c, wk_value_id v, const wk_size *const
   wk_sized *s = record(c, v);
   s->elements = elements;
   s->n = n;
+}
+
+void wk_extent_keep_reals(wk_onnx_node *c, wk_value_id v, const wk_real *reals, int64_t n) {
+  wk_sized *s = record(c, v);
+  s->reals = reals;
+  s->n = n;
+}
+
+const char *wk_extent_new_text(wk_onnx_node *c, const char *text) {
+  const wk_extents *e = c->im->extents;
+  for (size_t i = 0; i < e->unknowns.n; i++) /* nodes may share a name, or be imported again */
+    if (!strcmp(e->unknowns.data[i].text, text))
+      return wk_arena_printf(c->im->arena, "%s.%zu", text, e->unknowns.n);
+  return wk_arena_strdup(c->im->arena, text);
+}
+
+const char *wk_extent_own_text(wk_onnx_node *c, const char *what) {
+  return wk_extent_new_text(c, wk_arena_printf(c->im->arena, "%s(%s)", what, c->name));
 }
 
 const wk_size *const *wk_extent_list(wk_onnx_node *c, int i, const char *what, int64_t *n) {
@@ -282,6 +300,32 @@ wk_value_id wk_extent_checked(wk_onnx_node *c, wk_value_id v, const wk_size *a, 
                      wk_size_text(c, a), wk_size_text(c, b))) return v;
   wk_value_id same = wk_make_2(c, WK_OP_EQUAL, wk_size_value(c, a), wk_size_value(c, b));
   return wk_extent_gated(c, v, same, c->name);
+}
+
+bool wk_extent_agree(wk_onnx_node *c, wk_value_id *v, int axis, const wk_size *with) {
+  const wk_size *dims[WK_MAX_RANK], *own = c->status ? with : wk_extent_dim(c, *v, axis);
+  int64_t known;
+  if (wk_size_equal(own, with) || c->status) return wk_onnx_ok(c);
+  const wk_size *gap = wk_size_sub(c, own, with);
+  if (wk_size_least(c, gap) > 0 || wk_size_most(c, gap) < 0) return wk_extent_same(c, with, own);
+  wk_value_id same = wk_make_2(c, WK_OP_EQUAL, wk_size_value(c, own), wk_size_value(c, with));
+  const char *reason = wk_arena_printf(c->im->m->arena, "%s: sizes %s and %s differ", c->name,
+                                       wk_size_text(c, with), wk_size_text(c, own));
+  *v = wk_extent_gated(c, *v, same, reason);
+  if (wk_size_is_const(with, &known)) *v = wk_extent_room(c, *v, axis, known);
+  if (!wk_onnx_ok(c)) return false;
+  wk_extent_dims(c, *v, dims);
+  dims[axis] = with;
+  *v = wk_extent_set(c, *v, dims);
+  return wk_onnx_ok(c);
+}
+
+bool wk_extent_meet(wk_onnx_node *c, wk_value_id *v, int axis, const wk_size *with) {
+  const wk_size *own = c->status ? with : wk_extent_dim(c, *v, axis);
+  int64_t known;
+  bool may_differ = !wk_size_equal(own, with) &&
+                    (wk_size_is_const(own, &known) || wk_size_is_const(with, &known));
+  return may_differ ? wk_extent_same(c, with, own) : wk_extent_agree(c, v, axis, with);
 }
 
 void wk_extent_even(wk_onnx_node *c, int a, int a_axis, int b, int b_axis) {

@@ -11,9 +11,11 @@
 
 typedef struct {
   const wk_size *dims[WK_MAX_RANK]; /* NULL: as in the type */
-  int64_t n;                        /* of a scalar or list of whole numbers: its elements; */
+  int64_t n;                        /* of whole numbers, of rank 2 at the most: its elements; */
   const wk_size *const *elements;   /* NULL: not known */
+  const struct wk_real *reals;      /* n, of floats that are computed from sizes; NULL: none */
 } wk_sized;
+typedef struct wk_real wk_real;
 
 /* An axis of an input that a run sizes. */
 typedef struct {
@@ -69,6 +71,16 @@ bool wk_extent_concerns(const wk_onnx_node *c);
 /* Imports the node: by its rule, or by its handler where sizes are all known. */
 wk_status wk_extent_node(wk_onnx_node *c) WK_MUST_CHECK;
 
+/* --bound: inputs of main, and results of the node, of which the caller has said how large they
+ * are. */
+wk_status wk_extents_bound_inputs(wk_importer *im, wk_scope *s) WK_MUST_CHECK;
+void wk_extent_bound_results(wk_onnx_node *c);
+/* Refuses bounds of what the model does not have. */
+wk_status wk_extents_check_bounds(const wk_import_options *o,
+                                  const Onnx__ModelProto *m) WK_MUST_CHECK;
+/* Names the value that could be bounded where the node is refused since it decides a size. */
+void wk_extent_propose(wk_onnx_node *c);
+
 /* ---- for rules ------------------------------------------------------------------------------- */
 
 /* NULL: nothing is known of the value beyond its type. */
@@ -91,12 +103,23 @@ wk_value_id wk_extent_like(wk_onnx_node *c, wk_value_id v, wk_value_id of);
 /* A value of its own with the elements and sizes of v. */
 wk_value_id wk_extent_copy(wk_onnx_node *c, wk_value_id v);
 
-/* Elements of a scalar or list of whole numbers, constant or not; NULL: not known. */
+/* Elements of a scalar, list or table of whole numbers, row by row, constant or not; NULL: not
+ * known. */
 const wk_size *const *wk_extent_elements(wk_onnx_node *c, wk_value_id v, int64_t *n);
 void wk_extent_set_elements(wk_onnx_node *c, wk_value_id v, const wk_size *const *elements,
                             int64_t n);
 /* The same of operand i, which decides sizes: refused where they are not known. */
 const wk_size *const *wk_extent_list(wk_onnx_node *c, int i, const char *what, int64_t *n);
+
+/* What the node, an operation on floats, makes of numbers that are computed from sizes: n of them;
+ * NULL: they have no bounds, or the operation has no rule. Before the handler runs. */
+const wk_real *wk_extent_reals(wk_onnx_node *c, int64_t *n);
+/* v, a result of the node, is these: rounded, they are sizes as elements of v. */
+void wk_extent_set_reals(wk_onnx_node *c, wk_value_id v, const wk_real *reals, int64_t n);
+void wk_extent_keep_reals(wk_onnx_node *c, wk_value_id v, const wk_real *reals, int64_t n);
+/* The text, or it with a number, as no unknown has been called yet; "what(name of the node)". */
+const char *wk_extent_new_text(wk_onnx_node *c, const char *text);
+const char *wk_extent_own_text(wk_onnx_node *c, const char *what);
 
 /* What lies beyond a size. */
 typedef enum { WK_FILL_ZERO, WK_FILL_ONE, WK_FILL_LEAST, WK_FILL_MOST } wk_fill;
@@ -114,6 +137,11 @@ wk_value_id wk_extent_list_of(wk_onnx_node *c, const wk_size *const *sizes, int6
 wk_value_id wk_extent_checked(wk_onnx_node *c, wk_value_id v, const wk_size *a, const wk_size *b);
 /* v, in a run that fails, with this reason as the node's name, unless `holds` (bool[]). */
 wk_value_id wk_extent_gated(wk_onnx_node *c, wk_value_id v, wk_value_id holds, const char *reason);
+/* *v has the size `with` along the axis, in a run that fails where its own is another. Refused
+ * where they cannot be the same. */
+bool wk_extent_agree(wk_onnx_node *c, wk_value_id *v, int axis, const wk_size *with);
+/* The same of operands that are broadcast: refused, too, where one of the sizes is known. */
+bool wk_extent_meet(wk_onnx_node *c, wk_value_id *v, int axis, const wk_size *with);
 /* Operands a and b have room for the same number along these axes. */
 void wk_extent_even(wk_onnx_node *c, int a, int a_axis, int b, int b_axis);
 /* They also have the same size there; nothing is asked of operands that are not there. */

@@ -152,7 +152,8 @@ wk_status wk_extents_begin(wk_importer *im, wk_scope *s) {
     return wk_error(WK_UNSUPPORTED, "%s has a size that a run decides: training and derivatives "
                     "need one size", im->extents->inputs.data[0].symbol);
   add_scalars(im, s);
-  return give_sizes(im, s);
+  WK_TRY(give_sizes(im, s));
+  return wk_extents_bound_inputs(im, s);
 }
 
 /* ---- outputs --------------------------------------------------------------------------------- */

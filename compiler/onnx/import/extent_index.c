@@ -182,7 +182,7 @@ static wk_status write_plain(wk_onnx_node *c) {
 /* There are as many updates along axis i as positions; room, too. */
 static bool same_open(wk_onnx_node *c, int i) {
   if (i >= wk_onnx_type(c, c->in[2])->rank ||
-      !wk_extent_same(c, wk_extent_dim(c, c->in[1], i), wk_extent_dim(c, c->in[2], i)))
+      !wk_extent_meet(c, &c->in[2], i, wk_extent_dim(c, c->in[1], i)))
     return false;
   wk_extent_even(c, 1, i, 2, i);
   return wk_onnx_ok(c);
@@ -235,16 +235,23 @@ wk_status wk_extent_scatter_nd(wk_onnx_node *c) {
 /* Boxes that are none lie at 0 and take from the first image. */
 wk_status wk_extent_roi_align(wk_onnx_node *c) {
   const wk_size *dims[4];
+  const wk_type x = *wk_onnx_type(c, c->in[0]);
+  if (!wk_onnx_valid(c, x.rank == 4, "the images have rank %d, not 4", x.rank)) return c->status;
+  if (wk_extent_is_open(c, c->in[0], 0))
+    count_from_start(c, 2, wk_extent_dim(c, c->in[0], 0), x.dims[0]);
   wk_extent_fill(c, 1, 1, WK_FILL_ZERO);
   wk_extent_fill(c, 2, 1, WK_FILL_ZERO);
-  bool is_open = false;
-  for (int i = 0; i < wk_onnx_type(c, c->in[0])->rank; i++)
-    is_open = is_open || (i > 0 && wk_extent_is_open(c, c->in[0], i));
-  wk_onnx_need(c, !is_open, "the image must have sizes that are known at compile time");
-  const wk_size *boxes = wk_extent_dim(c, c->in[1], 0);
+  wk_extent_match(c, 1, 0, 2, 0);
+  if (!wk_onnx_ok(c)) return c->status;
+  wk_extent_dims(c, c->in[0], dims);
+  if (has_open(c, c->in[0], 2, 4)) {
+    c->in[3] = wk_extent_list_of(c, dims + 2, 2);
+    c->n_in = 4;
+  }
+  dims[0] = wk_extent_dim(c, c->in[1], 0);
   if (!wk_extent_plain(c)) return c->status;
-  wk_extent_dims(c, c->out[0].value, dims);
-  dims[0] = boxes;
+  for (int i = 2; i < 4; i++)
+    dims[i] = wk_size_const(c, wk_onnx_type(c, c->out[0].value)->dims[i]);
   wk_extent_result(c, 0, dims);
   return c->status;
 }

@@ -71,12 +71,16 @@ static const wk_size *element(wk_onnx_node *c, const wk_size *const *x) {
 static const wk_size *const *compute(wk_onnx_node *c, int64_t *n) {
   const wk_size *const *list[3], *x[3];
   int64_t count[3];
+  const wk_type *whole = NULL;
   *n = 1;
   if (c->n_in > 3) return NULL;
   for (int i = 0; i < c->n_in; i++) {
     list[i] = wk_extent_elements(c, c->in[i], &count[i]);
-    if (!list[i] || (count[i] != 1 && *n != 1 && count[i] != *n)) return NULL;
-    if (count[i] != 1) *n = count[i];
+    if (!list[i]) return NULL;
+    if (count[i] == 1) continue;
+    if (whole && !wk_shape_equal(whole, wk_onnx_type(c, c->in[i]))) return NULL;
+    whole = wk_onnx_type(c, c->in[i]);
+    *n = count[i];
   }
   const wk_size **out = wk_arena_alloc(c->im->arena, (size_t)*n * sizeof *out);
   for (int64_t k = 0; k < *n; k++) {
@@ -99,15 +103,39 @@ static void even_out(wk_onnx_node *c, int rank) {
       }
 }
 
+/* Open sizes that meet in an axis of the result are the same, or the run fails. */
+static void meet(wk_onnx_node *c, int rank) {
+  for (int a = 0; a < rank; a++) {
+    const wk_size *first = NULL;
+    for (int i = 0; i < c->n_in && wk_onnx_ok(c); i++) {
+      int axis = c->in[i] == WK_NONE ? -1 : a - (rank - wk_onnx_type(c, c->in[i])->rank);
+      if (axis < 0 || !wk_extent_is_open(c, c->in[i], axis)) continue;
+      if (first) wk_extent_meet(c, &c->in[i], axis, first);
+      else first = wk_extent_dim(c, c->in[i], axis);
+    }
+  }
+}
+
+static int widest(const wk_onnx_node *c) {
+  int rank = 0;
+  for (int i = 0; i < c->n_in; i++)
+    if (c->in[i] != WK_NONE && wk_onnx_type(c, c->in[i])->rank > rank)
+      rank = wk_onnx_type(c, c->in[i])->rank;
+  return rank;
+}
+
 wk_status wk_extent_elementwise(wk_onnx_node *c) {
   const wk_size *dims[WK_MAX_RANK];
   int64_t n;
   const wk_size *const *elements = compute(c, &n);
+  meet(c, widest(c));
   int rank = wk_extent_broadcast(c, c->in, c->n_in, dims);
   if (wk_onnx_ok(c)) even_out(c, rank);
+  const wk_real *reals = elements ? NULL : wk_extent_reals(c, &n);
   if (!wk_extent_plain(c)) return c->status;
   wk_extent_result(c, 0, dims);
   if (elements) wk_extent_set_elements(c, c->out[0].value, elements, n);
+  if (reals) wk_extent_set_reals(c, c->out[0].value, reals, n);
   return c->status;
 }
 
@@ -267,15 +295,18 @@ static void set_folded(wk_onnx_node *c, uint32_t axes, const wk_size *const *x, 
   wk_extent_result(c, 0, dims);
 }
 
-/* The product of a list of sizes. */
-static bool multiply_elements(wk_onnx_node *c) {
+/* The product, sum, least or largest of a list of sizes. */
+static bool fold_elements(wk_onnx_node *c) {
   int64_t n;
   const wk_size *const *list = wk_extent_elements(c, c->in[0], &n);
-  if (!list || !(is(c, "ReduceProd") || is(c, "ReduceSum")) || folded_axes(c) != 1) return false;
+  const wk_size *(*join)(wk_onnx_node *, const wk_size *, const wk_size *) =
+      is(c, "ReduceProd") ? wk_size_mul : is(c, "ReduceSum") ? wk_size_add
+      : is(c, "ReduceMin") ? wk_size_min : is(c, "ReduceMax") ? wk_size_max : NULL;
+  if (!list || !join || n == 0 || wk_onnx_type(c, c->in[0])->rank != 1 || folded_axes(c) != 1)
+    return false;
   const wk_size **all = wk_arena_alloc(c->im->arena, sizeof *all);
-  *all = wk_size_const(c, is(c, "ReduceProd"));
-  for (int64_t i = 0; i < n; i++)
-    *all = is(c, "ReduceProd") ? wk_size_mul(c, *all, list[i]) : wk_size_add(c, *all, list[i]);
+  *all = list[0];
+  for (int64_t i = 1; i < n; i++) *all = join(c, *all, list[i]);
   if (wk_extent_plain(c)) wk_extent_set_elements(c, c->out[0].value, all, 1);
   return true;
 }
@@ -292,7 +323,7 @@ static wk_status fold(wk_onnx_node *c, wk_fill fill) {
 }
 
 wk_status wk_extent_reduce(wk_onnx_node *c) {
-  if (multiply_elements(c)) return c->status;
+  if (fold_elements(c)) return c->status;
   return fold(c, is(c, "ReduceProd")                               ? WK_FILL_ONE
                  : is(c, "ReduceMax") || is(c, "ReduceLogSumExp") ? WK_FILL_LEAST
                  : is(c, "ReduceMin")                              ? WK_FILL_MOST

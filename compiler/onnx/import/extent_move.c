@@ -94,19 +94,32 @@ static bool appends(wk_onnx_node *c, const wk_value_id *xs, int n, int axis) {
          wk_size_least(c, wk_extent_dim(c, xs[1], axis)) >= 1;
 }
 
-wk_value_id wk_extent_join(wk_onnx_node *c, const wk_value_id *xs, int n, int axis) {
+/* All have room for the same number along an axis that they are not joined along. */
+static void even_rooms(wk_onnx_node *c, wk_value_id *xs, int n, int axis) {
+  int64_t room = INT64_MAX;
+  for (int i = 0; i < n; i++)
+    if (wk_onnx_type(c, xs[i])->dims[axis] < room) room = wk_onnx_type(c, xs[i])->dims[axis];
+  for (int i = 0; i < n; i++)
+    if (wk_extent_is_open(c, xs[i], axis)) xs[i] = wk_extent_room(c, xs[i], axis, room);
+}
+
+wk_value_id wk_extent_join(wk_onnx_node *c, const wk_value_id *parts, int n, int axis) {
   const wk_size *dims[WK_MAX_RANK], *all = wk_size_const(c, 0);
   bool is_open = false;
-  int rank = c->status ? 0 : wk_onnx_type(c, xs[0])->rank;
-  for (int i = 0; i < n; i++) is_open = is_open || wk_extent_has_open(c->im, c->g, xs[i]);
-  if (c->status || !is_open) return c->status ? WK_NONE : wk_make_concat(c, xs, n, axis);
+  int rank = c->status ? 0 : wk_onnx_type(c, parts[0])->rank;
+  for (int i = 0; i < n; i++) is_open = is_open || wk_extent_has_open(c->im, c->g, parts[i]);
+  if (c->status || !is_open) return c->status ? WK_NONE : wk_make_concat(c, parts, n, axis);
+  wk_value_id *xs = wk_arena_alloc(c->im->arena, (size_t)n * sizeof *xs);
+  memcpy(xs, parts, (size_t)n * sizeof *xs);
   wk_extent_dims(c, xs[0], dims);
   for (int i = 0; i < n && wk_onnx_ok(c); i++) {
     if (!wk_onnx_valid(c, wk_onnx_type(c, xs[i])->rank == rank, "input %d does not fit", i)) break;
     all = wk_size_add(c, all, wk_extent_dim(c, xs[i], axis));
     for (int a = 0; a < rank; a++)
-      if (a != axis) wk_extent_same(c, dims[a], wk_extent_dim(c, xs[i], a));
+      if (a != axis) wk_extent_agree(c, &xs[i], a, dims[a]);
   }
+  for (int a = 0; a < rank && wk_onnx_ok(c); a++)
+    if (a != axis) even_rooms(c, xs, n, a);
   dims[axis] = all;
   if (wk_onnx_ok(c) && appends(c, xs, n, axis)) return append(c, xs, axis, dims);
   wk_value_id y = c->status ? WK_NONE : wk_make_concat(c, xs, n, axis);
@@ -125,6 +138,19 @@ wk_status wk_extent_concat(wk_onnx_node *c) {
 
 /* ---- Slice and Split ------------------------------------------------------------------------- */
 
+/* A position that may be counted from the end, from the start. */
+static const wk_size *from_start(wk_onnx_node *c, const wk_size *at, const wk_size *size) {
+  const wk_size *end = wk_size_add(c, at, size);
+  int64_t least = wk_size_least(c, end), most = wk_size_most(c, at);
+  wk_value_id v = wk_size_value(c, at);
+  wk_value_id is_behind = wk_make_2(c, WK_OP_LESS, v, wk_extent_number(c, 0));
+  wk_unknown u = {.g = c->g, .text = wk_extent_own_text(c, "position"),
+                  .least = least < 0 ? least : 0, .most = most,
+                  .value = wk_make_where(c, is_behind, wk_size_value(c, end), v)};
+  if (wk_size_most(c, size) - 1 > u.most) u.most = wk_size_most(c, size) - 1;
+  return c->status ? at : wk_size_unknown(c, &u);
+}
+
 /* A position as Slice counts it, from the end where it is negative, within [low, high]. */
 static const wk_size *bounded(wk_onnx_node *c, const wk_size *at, const wk_size *size,
                               const wk_size *low, const wk_size *high) {
@@ -132,10 +158,8 @@ static const wk_size *bounded(wk_onnx_node *c, const wk_size *at, const wk_size 
   bool is_known = wk_size_is_const(at, &known);
   if (is_known && known > (int64_t)1 << 40) return high;
   if (is_known && known < -((int64_t)1 << 40)) return low;
-  if (!wk_onnx_need(c, least >= 0 || most < 0,
-                    "whether the position %s is counted from the end is only known at run time",
-                    wk_size_text(c, at))) return low;
   if (most < 0) at = wk_size_add(c, at, size);
+  else if (least < 0) at = from_start(c, at, size);
   return wk_size_max(c, wk_size_min(c, at, high), low);
 }
 
@@ -172,18 +196,24 @@ static bool is_constant_list(const wk_size *const *list, int64_t n) {
   return true;
 }
 
-/* A list of known sizes, cut at known places. */
-static bool slice_elements(wk_onnx_node *c, const cut *at, int64_t step) {
-  int64_t n, first, size;
-  const wk_size *const *list = wk_extent_elements(c, c->in[0], &n);
-  if (!list || !wk_size_is_const(at->start, &first) || !wk_size_is_const(at->size, &size))
-    return false;
-  wk_value_id y = wk_make_slice(c, c->in[0], 0, size ? first : 0, size, size > 1 ? step : 1);
-  const wk_size **some = wk_arena_alloc(c->im->arena, (size_t)size * sizeof *some);
-  for (int64_t i = 0; i < size; i++) some[i] = list[first + i * step];
-  wk_extent_set_elements(c, y, some, size);
-  wk_onnx_result(c, 0, y);
-  return true;
+/* Those of x, of known sizes, cut at known places; NULL: they are not known. */
+static const wk_size *const *cut_elements(wk_onnx_node *c, wk_value_id x, int axis, const cut *at,
+                                          int64_t step, int64_t *n) {
+  int64_t first, size;
+  const wk_type t = *wk_onnx_type(c, x);
+  const wk_size *const *list = wk_extent_elements(c, x, n);
+  if (!list || t.rank == 0 || !wk_size_is_const(at->start, &first) ||
+      !wk_size_is_const(at->size, &size)) return NULL;
+  bool by_rows = axis < t.rank - 1; /* of a table */
+  int64_t columns = t.dims[t.rank - 1], rows = t.rank == 2 ? t.dims[0] : 1;
+  int64_t wide = by_rows ? columns : size, high = by_rows ? size : rows;
+  const wk_size **some = wk_arena_alloc(c->im->arena, (size_t)(wide * high + 1) * sizeof *some);
+  for (int64_t i = 0; i < high; i++)
+    for (int64_t k = 0; k < wide; k++)
+      some[i * wide + k] = list[(by_rows ? first + i * step : i) * columns +
+                                (by_rows ? k : first + k * step)];
+  *n = wide * high;
+  return some;
 }
 
 wk_status wk_extent_slice(wk_onnx_node *c) {
@@ -207,8 +237,12 @@ wk_status wk_extent_slice(wk_onnx_node *c) {
     if (!wk_onnx_valid(c, step != 0 && step > INT64_MIN, "the step is %lld", (long long)step))
       break;
     cut at = cut_axis(c, wk_extent_dim(c, x, (int)axis), starts[i], ends[i], step);
-    if (rank == 1 && wk_onnx_ok(c) && slice_elements(c, &at, step)) return c->status;
+    if (!wk_onnx_ok(c)) break;
+    int64_t m;
+    const wk_size *const *some = cut_elements(c, x, (int)axis, &at, step, &m);
     x = wk_extent_window(c, x, (int)axis, at.start, step, at.size);
+    if (some) x = wk_extent_copy(c, x);
+    if (some) wk_extent_set_elements(c, x, some, m);
   }
   return wk_onnx_return(c, x == c->in[0] ? wk_extent_copy(c, x) : x);
 }

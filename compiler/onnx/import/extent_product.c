@@ -10,7 +10,7 @@ static const wk_type *type(const wk_onnx_node *c, int i) { return wk_onnx_type(c
 
 /* What the product folds is the same of both, and zero where there is nothing. */
 static void fold_axes(wk_onnx_node *c, int a_axis, int b_axis) {
-  wk_extent_same(c, wk_extent_dim(c, c->in[0], a_axis), wk_extent_dim(c, c->in[1], b_axis));
+  wk_extent_meet(c, &c->in[1], b_axis, wk_extent_dim(c, c->in[0], a_axis));
   bool is_open = wk_extent_is_open(c, c->in[0], a_axis);
   if (!is_open || !wk_onnx_ok(c)) return;
   wk_extent_even(c, 0, a_axis, 1, b_axis);
@@ -51,7 +51,8 @@ static void even_batches(wk_onnx_node *c) {
     int axis[2] = {rank[0] - back, rank[1] - back};
     if (!wk_extent_is_open(c, c->in[0], axis[0]) || !wk_extent_is_open(c, c->in[1], axis[1]))
       continue;
-    wk_extent_even(c, 0, axis[0], 1, axis[1]);
+    if (wk_extent_meet(c, &c->in[1], axis[1], wk_extent_dim(c, c->in[0], axis[0])))
+      wk_extent_even(c, 0, axis[0], 1, axis[1]);
   }
 }
 

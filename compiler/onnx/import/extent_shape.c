@@ -182,7 +182,7 @@ wk_status wk_extent_reshape_to(wk_onnx_node *c) {
   if (y == c->in[0]) y = wk_extent_copy(c, y);
   int64_t m;
   const wk_size *const *elements = wk_extent_elements(c, c->in[0], &m);
-  if (elements && n <= 1 && !wk_is_const(c->g, y)) wk_extent_set_elements(c, y, elements, m);
+  if (elements && !wk_is_const(c->g, y)) wk_extent_set_elements(c, y, elements, m);
   return wk_onnx_return(c, y);
 }
 
@@ -248,15 +248,33 @@ wk_status wk_extent_unsqueeze(wk_onnx_node *c) {
   return wk_onnx_ok(c) ? renamed(c, wk_make_unsqueeze(c, c->in[0], axes), dims) : c->status;
 }
 
+/* Those of x, in the order in which its result has them. */
+static const wk_size *const *transposed_elements(wk_onnx_node *c, bool turns, int64_t *n) {
+  const wk_type t = *wk_onnx_type(c, c->in[0]);
+  const wk_size *const *list = wk_extent_elements(c, c->in[0], n);
+  if (!list || !turns) return list;
+  const wk_size **turned = wk_arena_alloc(c->im->arena, (size_t)*n * sizeof *turned);
+  for (int64_t i = 0; i < t.dims[0]; i++)
+    for (int64_t k = 0; k < t.dims[1]; k++) turned[k * t.dims[0] + i] = list[i * t.dims[1] + k];
+  return turned;
+}
+
 wk_status wk_extent_transpose(wk_onnx_node *c) {
   const wk_size *x[WK_MAX_RANK], *dims[WK_MAX_RANK];
-  int rank = wk_onnx_type(c, c->in[0])->rank;
+  int rank = wk_onnx_type(c, c->in[0])->rank, from[WK_MAX_RANK];
+  int64_t n;
   wk_ints perm = wk_onnx_ints(c, "perm");
   wk_extent_dims(c, c->in[0], x);
+  if (!wk_onnx_valid(c, perm.n < 0 || perm.n == rank, "perm does not fit")) return c->status;
+  for (int i = 0; i < rank && wk_onnx_ok(c); i++) {
+    from[i] = perm.n < 0 ? rank - 1 - i : (int)wk_onnx_axis(c, perm.v[i], rank);
+    dims[i] = x[from[i]];
+  }
+  const wk_size *const *elements =
+      wk_onnx_ok(c) ? transposed_elements(c, rank == 2 && from[0] == 1, &n) : NULL;
   if (!wk_extent_plain(c)) return c->status;
-  for (int i = 0; i < rank; i++)
-    dims[i] = x[perm.n < 0 ? rank - 1 - i : wk_onnx_axis(c, perm.v[i], rank)];
   wk_extent_result(c, 0, dims);
+  if (elements) wk_extent_set_elements(c, c->out[0].value, elements, n);
   return c->status;
 }
 

@@ -15,13 +15,9 @@ static bool is_constant(wk_onnx_node *c, int i) {
 
 /* The number that value n (i64[], at most `most`) has at run time. */
 static const wk_size *counted(wk_onnx_node *c, wk_value_id n, int64_t most) {
-  const wk_extents *e = c->im->extents;
   if (!wk_onnx_ok(c)) return wk_size_const(c, 0);
-  wk_unknown u = {.text = wk_arena_printf(c->im->arena, "count(%s)", c->name), .most = most,
-                  .g = c->g, .value = n};
-  for (size_t i = 0; i < e->unknowns.n; i++) /* nodes may share a name */
-    if (!strcmp(e->unknowns.data[i].text, u.text))
-      u.text = wk_arena_printf(c->im->arena, "count(%s, %zu)", c->name, e->unknowns.n);
+  const wk_unknown u = {.text = wk_extent_own_text(c, "count"), .most = most, .g = c->g,
+                        .value = n};
   return wk_size_unknown(c, &u);
 }
 

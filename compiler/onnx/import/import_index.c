@@ -114,7 +114,9 @@ wk_status wk_onnx_roi_align(wk_onnx_node *c) {
   a->samples = wk_onnx_int(c, "sampling_ratio", 0);
   a->scale = wk_onnx_float(c, "spatial_scale", 1.0);
   a->half_pixel = wk_onnx_text_is(c, "coordinate_transformation_mode", def, "half_pixel");
-  return wk_onnx_return(c, wk_make(c, WK_OP_ROI_ALIGN, a, 3, c->in[0], c->in[1], c->in[2]));
+  wk_value_id size = wk_onnx_has(c, 3) ? c->in[3] : WK_NONE; /* by the rule of open sizes */
+  return wk_onnx_return(c, wk_make(c, WK_OP_ROI_ALIGN, a, size == WK_NONE ? 3 : 4, c->in[0],
+                                   c->in[1], c->in[2], size));
 }
 
 wk_status wk_onnx_det(wk_onnx_node *c) {

@@ -24,6 +24,8 @@ typedef struct {
   wk_value_id cond;    /* WK_NONE: true */
   int n_state, n_slices;
   const wk_bound *state;
+  int n_grown;           /* the last slices are rows of states that grow: */
+  const wk_bound *grown; /* these, as they are at the start */
 } loop;
 
 /* ---- unrolled ------------------------------------------------------------------------------ */
@@ -98,6 +100,17 @@ static wk_value_id shown_iteration(wk_onnx_node *c, const loop *l, attempt *t) {
   return at;
 }
 
+/* Rows have the sizes of what they are joined to. */
+static void meet_grown(wk_onnx_node *c, attempt *t, wk_value_id *rows, wk_value_id grown) {
+  wk_onnx_node inner = wk_body_node(c, &t->body);
+  const wk_type first = *wk_onnx_type(c, grown), *of = wk_onnx_type(&inner, *rows);
+  wk_onnx_valid(c, first.rank == of->rank && first.dtype == of->dtype && first.rank > 0,
+                "what is joined to a state is of another type or rank");
+  for (int a = 1; a < first.rank && wk_onnx_ok(c) && !inner.status; a++)
+    wk_extent_agree(&inner, rows, a, wk_extent_dim(c, grown, a));
+  if (inner.status) c->status = inner.status;
+}
+
 /* Imports the body with states of the types and sizes that they have at the start. */
 static bool import_body(wk_onnx_node *c, const loop *l, attempt *t, bool *unknown) {
   if (!wk_body_open(c, l->p, &t->body)) return false;
@@ -117,7 +130,10 @@ static bool import_body(wk_onnx_node *c, const loop *l, attempt *t, bool *unknow
   in[0] = wk_bound_tensor(shown_iteration(c, l, t)); /* captures are behind states */
   t->states = in + 2;
   wk_body_import(c, &t->body, in, n_in, t->out, n_out);
-  return wk_onnx_ok(c) && wk_body_tensors(c, t->out, n_out, unknown);
+  if (!wk_onnx_ok(c) || !wk_body_tensors(c, t->out, n_out, unknown)) return false;
+  for (int k = 0; k < l->n_grown; k++)
+    meet_grown(c, t, &t->out[n_out - (size_t)(l->n_grown - k)].value, l->grown[k].value);
+  return wk_onnx_ok(c);
 }
 
 /* States keep their types and sizes? They have the same room then. */
@@ -239,7 +255,8 @@ static void import_loop(wk_onnx_node *c, const loop *l) {
   }
   wk_body_close(c, &t.body);
   bool refused = unknown || (c->status && c->status->code == WK_UNSUPPORTED);
-  if (!fits || (refused && c->im->undecided > undecided)) {
+  bool may_unroll = !l->size; /* otherwise the body says why */
+  if (!fits || (refused && may_unroll && c->im->undecided > undecided)) {
     wk_status_free(c->status);
     c->status = NULL;
     wk_import_mark_return(c->im, &mark);
@@ -270,7 +287,7 @@ static bool slice_type(wk_onnx_node *c, const loop *l, const attempt *t, int k, 
   return true;
 }
 
-static void add_empty_slices(wk_onnx_node *c, const loop *l, const attempt *t) {
+static void add_empty_slices(wk_onnx_node *c, const loop *l, attempt *t) {
   for (int k = l->n_state; k < c->n_out && wk_onnx_ok(c); k++) {
     wk_type slice;
     void *data;
@@ -280,7 +297,10 @@ static void add_empty_slices(wk_onnx_node *c, const loop *l, const attempt *t) {
     int64_t dims[WK_MAX_RANK] = {0};
     for (int i = 0; i < slice.rank; i++) dims[i + 1] = slice.dims[i];
     const wk_type empty = wk_type_make(slice.dtype, slice.rank + 1, dims);
-    wk_onnx_result(c, k, wk_make_constant(c, &empty, &data));
+    wk_value_id y = wk_make_1(c, WK_OP_IDENTITY, wk_make_constant(c, &empty, &data));
+    if (t && wk_onnx_ok(c))
+      wk_body_rows(c, &t->body, t->out[1 + k].value, y, 0, wk_size_const(c, 0));
+    wk_onnx_result(c, k, y);
   }
 }
 
@@ -312,6 +332,80 @@ static void find_size(wk_onnx_node *c, loop *l) {
   l->trip = wk_size_most(c, l->size);
 }
 
+/* ---- states that grow ------------------------------------------------------------------------ */
+
+/* The state as it was with rows [n, r, …] behind it. */
+static wk_value_id grown(wk_onnx_node *c, wk_value_id first, wk_value_id rows) {
+  const wk_size *dims[WK_MAX_RANK];
+  if (!wk_onnx_ok(c) || rows == WK_NONE) return WK_NONE;
+  int rank = wk_onnx_type(c, rows)->rank;
+  wk_extent_dims(c, rows, dims);
+  dims[1] = wk_size_mul(c, dims[0], dims[1]);
+  const wk_value_id parts[] = {first, wk_extent_reshape(c, rows, rank - 1, dims + 1)};
+  return wk_extent_join(c, parts, 2, 0);
+}
+
+/* Results of the node, in its order: states, some of which have grown. */
+static void place_grown(wk_onnx_node *c, const loop *l, const Onnx__NodeProto *const *joining,
+                        const wk_onnx_node *made) {
+  int kept = 0, rows = made->n_out - l->n_grown, n = 0;
+  for (int k = 0; k < c->n_out && wk_onnx_ok(c); k++) {
+    if (!joining[k]) c->out[k] = made->out[kept++];
+    else {
+      wk_onnx_result(c, k, grown(c, l->grown[n].value, made->out[rows + n].value));
+      n++;
+    }
+  }
+}
+
+/* A loop of a number of iterations that is a size, without slices, some of whose states grow. */
+static bool import_growing(wk_onnx_node *c, const loop *l) {
+  wk_arena *a = c->im->arena;
+  int64_t n;
+  const wk_size *const *size = l->count == WK_NONE || l->cond != WK_NONE
+                                   ? NULL : wk_extent_elements(c, c->in[0], &n);
+  if (!size || l->n_slices > 0 || c->im->opt->purpose != WK_FOR_INFERENCE) return false;
+  loop of = *l;
+  const Onnx__NodeProto **joining = wk_arena_alloc(a, (size_t)l->n_state * sizeof *joining);
+  wk_bound *kept = wk_arena_alloc(a, (size_t)l->n_state * sizeof *kept),
+           *grows = wk_arena_alloc(a, (size_t)l->n_state * sizeof *grows);
+  of.state = kept;
+  of.grown = grows;
+  of.n_state = 0;
+  for (int k = 0; k < l->n_state; k++) {
+    joining[k] = l->state[k].kind == WK_BOUND_TENSOR ? wk_loop_joining(l->p, (size_t)k) : NULL;
+    if (joining[k]) grows[of.n_grown++] = l->state[k];
+    else kept[of.n_state++] = l->state[k];
+  }
+  if (of.n_grown == 0) return false;
+  if (wk_size_least(c, size[0]) < 1 && !wk_loop_is_entered(c)) {
+    wk_onnx_latch(c, wk_loop_or_none(c, l->count));
+    return true;
+  }
+  of.p = wk_loop_rows(a, l->p, (size_t)l->n_state, joining);
+  of.n_slices = of.n_grown;
+  of.size = size[0];
+  of.trip = wk_size_most(c, size[0]);
+  wk_onnx_node made = *c;
+  made.n_out = of.n_state + of.n_slices;
+  made.out = wk_arena_alloc(a, (size_t)made.n_out * sizeof *made.out);
+  for (int k = 0; k < made.n_out; k++) made.out[k] = wk_bound_tensor(WK_NONE);
+  import_loop(&made, &of);
+  c->status = made.status;
+  bool is_unknown = made.n_out && made.out[0].kind == WK_BOUND_UNKNOWN;
+  if (is_unknown) wk_body_results_unknown(c);
+  else if (wk_onnx_ok(c)) place_grown(c, &of, joining, &made);
+  return true;
+}
+
+/* A loop with slices of a size that may be 0: its body must not run then. */
+static bool may_have_none(wk_onnx_node *c, const loop *l) {
+  if (!l->size || wk_loop_is_entered(c) || wk_size_least(c, l->size) > 0) return false;
+  for (size_t i = 0; i < c->proto->n_output; i++)
+    if (!*c->proto->output[i]) return false;
+  return true;
+}
+
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 wk_status wk_onnx_loop(wk_onnx_node *c) {
@@ -340,6 +434,8 @@ wk_status wk_onnx_loop(wk_onnx_node *c) {
   }
   if (!wk_onnx_ok(c)) return c->status;
   bool is_counted = l.count == WK_NONE && l.cond == WK_NONE && l.trip < INT64_MAX;
+  if (l.trip > 0 && import_growing(c, &l)) return c->status;
+  if (may_have_none(c, &l)) return wk_loop_or_none(c, l.count);
   if (l.trip <= 0) skip_loop(c, &l);
   else if (!is_counted || !wk_onnx_loop_of_bags(c, l.p, l.trip)) import_loop(c, &l);
   return c->status;

@@ -593,6 +593,7 @@ static wk_status add_inputs(wk_importer *im, wk_scope *s, const wk_map *initiali
                             wk_symbols *sym) {
   const Onnx__GraphProto *g = im->model->graph;
   WK_TRY(check_options(im->opt, g));
+  WK_TRY(wk_extents_check_bounds(im->opt, im->model));
   WK_TRY(check_binds(im));
   WK_TRY(collect_symbols(im, sym));
   for (size_t i = 0; i < g->n_input; i++) {

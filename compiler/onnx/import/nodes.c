@@ -247,6 +247,8 @@ static wk_status import_node(wk_importer *im, wk_scope *s, const Onnx__NodeProto
     wk_training_operands(&c);
     wk_status st = wk_extent_concerns(&c) ? wk_extent_node(&c) : c.row->handler(&c);
     if (st != c.status) wk_onnx_latch(&c, st);
+    wk_extent_bound_results(&c);
+    wk_extent_propose(&c);
     wk_label_results(&c);
   }
   return settle(&c, first_new, unknown);

@@ -177,9 +177,36 @@ static const wk_size *combine(wk_onnx_node *c, wk_op op, const char *name, const
   wk_onnx_node at = around(c, innermost(c, innermost(c, c->im->m->main, a), b));
   const wk_unknown u = {.text = text, .least = least, .most = most,
                         .dividend = is_quotient ? a : NULL, .divisor = divisor, .g = at.g,
+                        .greater_of = {op == WK_OP_MAX ? a : NULL, op == WK_OP_MAX ? b : NULL},
                         .value = wk_make_2(&at, op, wk_size_value(&at, a), wk_size_value(&at, b))};
   c->status = at.status;
   return wk_size_unknown(c, &u);
+}
+
+/* a / y, y > 1, where what is a multiple of y stands before the quotient, and a quotient of a
+ * quotient is one; NULL: neither is there. */
+static const wk_size *divide_simply(wk_onnx_node *c, const wk_size *a, int64_t y) {
+  wk_size *whole = new_size(c), *rest = new_size(c);
+  *whole = *rest = (wk_size){0};
+  for (int i = 0; i < a->n && !c->status; i++) {
+    wk_size_term t = a->terms[i];
+    int64_t left = t.n == 0 ? ((t.factor % y) + y) % y : t.factor % y == 0 ? 0 : t.factor;
+    wk_size_term q = t, r = t;
+    q.factor = (t.factor - left) / y;
+    r.factor = left;
+    if (q.factor) add_term(c, whole, &q);
+    if (r.factor) add_term(c, rest, &r);
+  }
+  if (c->status || wk_size_least(c, a) < 0) return NULL;
+  if (whole->n > 0 && wk_size_least(c, rest) >= 0)
+    return wk_size_add(c, whole, wk_size_div(c, rest, wk_size_const(c, y)));
+  const wk_unknown *u = a->n && a->terms[0].n == 1 && a->terms[0].factor == 1
+                            ? unknown(c, a->terms[0].unknowns[0]) : NULL;
+  bool is_one = u && u->dividend && (a->n == 1 || (a->n == 2 && a->terms[1].n == 0));
+  int64_t more = is_one && a->n == 2 ? a->terms[1].factor : 0, by;
+  if (!is_one || more < 0 || more > (1 << 20) || !wk_mul_ok(u->divisor, y, &by) || by > (1 << 20))
+    return NULL;
+  return wk_size_div(c, wk_size_plus(c, u->dividend, more * u->divisor), wk_size_const(c, by));
 }
 
 const wk_size *wk_size_div(wk_onnx_node *c, const wk_size *a, const wk_size *b) {
@@ -192,7 +219,8 @@ const wk_size *wk_size_div(wk_onnx_node *c, const wk_size *a, const wk_size *b) 
   }
   if (known && wk_size_is_const(a, &x)) return wk_size_const(c, x / y);
   const wk_size *q = divide_exactly(c, a, b);
-  if (q) return q;
+  if (!q && known && y > 1) q = divide_simply(c, a, y);
+  if (q || c->status) return q ? q : wk_size_const(c, 0);
   int64_t least = wk_size_least(c, a), most = wk_size_most(c, a);
   int64_t low = wk_size_least(c, b), high = wk_size_most(c, b);
   if (low < 1) low = 1;
@@ -241,6 +269,36 @@ static void widen_by(int64_t range[2], int64_t least, int64_t most) {
   }
 }
 
+/* s by unknown u, which all of its terms have; false: some has not. */
+static bool divide_by(const wk_size *s, uint16_t u, wk_size *q) {
+  *q = *s;
+  for (int i = 0; i < s->n; i++) {
+    wk_size_term *t = &q->terms[i];
+    int k = 0;
+    while (k < t->n && t->unknowns[k] != u) k++;
+    if (k == t->n) return false;
+    memmove(&t->unknowns[k], &t->unknowns[k + 1], (size_t)(--t->n - k) * sizeof *t->unknowns);
+  }
+  return true;
+}
+
+static void range_of(const wk_onnx_node *c, const wk_size *s, int64_t range[2]);
+
+/* An unknown that all terms have is looked at once: n * n - n is n * (n - 1). */
+static void narrow_by_factor(const wk_onnx_node *c, const wk_size *s, int64_t range[2]) {
+  wk_size q;
+  for (int k = 0; s->n > 1 && k < s->terms[0].n; k++) {
+    int64_t of[2];
+    const uint16_t u = s->terms[0].unknowns[k];
+    if (!divide_by(s, u, &q)) continue;
+    range_of(c, &q, of);
+    widen_by(of, unknown(c, u)->least, unknown(c, u)->most);
+    if (of[0] > range[0]) range[0] = of[0];
+    if (of[1] < range[1]) range[1] = of[1];
+    return;
+  }
+}
+
 static void range_of(const wk_onnx_node *c, const wk_size *s, int64_t range[2]) {
   range[0] = range[1] = 0;
   for (int i = 0; i < s->n; i++) {
@@ -252,6 +310,7 @@ static void range_of(const wk_onnx_node *c, const wk_size *s, int64_t range[2]) 
     range[0] = bounded(range[0] + bounded(term[0]));
     range[1] = bounded(range[1] + bounded(term[1]));
   }
+  narrow_by_factor(c, s, range);
 }
 
 /* A bound of s in which no quotient by a constant is left whose factor is a multiple of it: b times

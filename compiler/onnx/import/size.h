@@ -33,6 +33,7 @@ typedef struct {
   bool is_given;           /* by the caller of a run */
   const wk_size *dividend; /* it is dividend / divisor, rounded; NULL: no such quotient */
   int64_t divisor;
+  const wk_size *greater_of[2]; /* it is the greater of these; NULL: no such maximum */
 } wk_unknown;
 
 typedef struct {

@@ -32,6 +32,7 @@ void wk_describe_roi_align(wk_rare_call *r) {
   r->attr[RARE_SAMPLES] = a->samples;
   r->attr[RARE_SCALE] = wk_rare_bits(a->scale);
   r->attr[RARE_HALF_PIXEL] = a->half_pixel;
+  r->attr[RARE_IS_SIZED] = r->n_views == 5;
   r->function = "wk_rare_roi_align";
   r->n_tasks = wk_rare_product(wk_rare_operand(r, 0)->dims, 0, 2);
   r->ns = 100 * (double)wk_view_count(wk_rare_operand(r, 0));

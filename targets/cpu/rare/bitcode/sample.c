@@ -95,11 +95,16 @@ RARE bool place_region(const wk_rare *d, const double roi[4], const wk_rare_view
   return true;
 }
 
-/* Views: y [k,c,oh,ow], x [n,c,h,w], rois [k,4], batch [k]. A task is one plane of y. */
+RARE int64_t within(int64_t n, int64_t room) { return n < 1 ? 1 : n > room ? room : n; }
+
+/* Views: y [k,c,oh,ow], x [n,c,h,w], rois [k,4], batch [k], and size [2] where there is one. A task
+ * is one plane of y. */
 void wk_rare_roi_align(void *const *args, void *scratch, int64_t begin, int64_t end,
                        const wk_rare *d) {
   (void)scratch;
   const wk_rare_view *y = &d->view[0], *x = &d->view[1], *rois = &d->view[2], *batch = &d->view[3];
+  const bool is_sized = d->attr[RARE_IS_SIZED];
+  int64_t *error = args[is_sized ? 5 : 4];
   for (int64_t t = begin; t < end; t++) {
     int64_t k = t / y->dims[1], c = t % y->dims[1];
     const void *which = rare_at(args[3], batch, k * batch->strides[0]);
@@ -109,11 +114,16 @@ void wk_rare_roi_align(void *const *args, void *scratch, int64_t begin, int64_t 
       roi[i] = rare_get_f(rare_at(args[2], rois, k * rois->strides[0] + i * rois->strides[1]),
                           rois->dtype);
     if (rare_get_i(which, batch->dtype) < 0 || !place_region(d, roi, y, &r)) {
-      __atomic_store_n((int64_t *)args[4], RARE_BAD_INDEX, __ATOMIC_RELAXED);
+      __atomic_store_n(error, RARE_BAD_INDEX, __ATOMIC_RELAXED);
       continue;
     }
-    int64_t n = rare_index(which, batch->dtype, x->dims[0], args[4]);
+    int64_t n = rare_index(which, batch->dtype, x->dims[0], error);
     plane p = plane_of(x, args[1], n, c);
+    if (is_sized) {
+      const wk_rare_view *size = &d->view[4];
+      p.h = within(rare_get_i(args[4], size->dtype), p.h);
+      p.w = within(rare_get_i(rare_at(args[4], size, size->strides[0]), size->dtype), p.w);
+    }
     for (int64_t i = 0; i < y->dims[2] * y->dims[3]; i++)
       rare_put_f(rare_at(args[0], y, k * y->strides[0] + c * y->strides[1] +
                                          rare_offset(i, y->dims, y->strides, 2, 4)),
