@@ -131,6 +131,8 @@ static void print_refused(const printing *p) {
     if (!u->is_node)
       printf("  %s %s: %s\n", u->op, wk_text_shown(p->a, u->node), wk_text_shown(p->a, u->reason));
   }
+  const char *cut = wk_import_cut_text(&p->s->report, true);
+  if (cut) printf("  %s\n", wk_text_shown(p->a, cut));
   wk_survey_groups_free(&g);
 }
 

@@ -89,6 +89,7 @@ typedef struct {
   const char *dir;     /* folder of external data, NULL: none */
   const char *home;    /* as in wk_onnx_model */
   const Onnx__ModelProto *model; /* already read; NULL: from data */
+  bool is_translated;  /* names are not those of the file */
 } wk_onnx_source;
 
 /* A block of memory filled with one element (splat.c). */
