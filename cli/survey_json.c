@@ -135,6 +135,7 @@ static json_t *nodes(const wk_survey *s) {
     json_object_set_new(o, "node", text(n->node));
     json_object_set_new(o, "verdict", text(fates[n->fate]));
     if (n->reason) json_object_set_new(o, "reason", text(n->reason));
+    if (n->call) json_object_set_new(o, "call", text(n->call));
     json_object_set_new(o, "on", places(s, i));
     json_array_append_new(list, o);
   }

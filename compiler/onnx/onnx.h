@@ -108,6 +108,8 @@ typedef struct {
   int64_t opset;
   wk_survey_fate fate;
   const char *reason;            /* REFUSED */
+  const char *call; /* REFUSED, what a plugin could bring, "(alpha=0.5): f32[4,4] -> ?":
+                     * attributes, operands, results as the model declares them; else NULL */
   WK_VEC(wk_surveyed_value) out; /* TAKEN: what it makes, each time that it was imported */
 } wk_surveyed;
 

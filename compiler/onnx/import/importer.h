@@ -325,6 +325,8 @@ void wk_training_operands(wk_onnx_node *c);
 void wk_training_read(wk_importer *im, const char *name);
 void wk_training_finish(wk_importer *im, wk_graph *main); /* outputs, report */
 
+/* Types of the operands, a blank between two, in the report's arena. */
+const char *wk_import_shapes(wk_importer *im, const wk_onnx_node *c);
 /* The list of a survey. What became of a node; reason: of REFUSED. values older than first_new are
  * of other nodes. Nothing without a survey. */
 void wk_survey_node(wk_onnx_node *c, wk_survey_fate fate, const char *reason, size_t first_new);
