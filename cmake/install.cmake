@@ -8,8 +8,8 @@ include(CMakePackageConfigHelpers)
 # below.
 set(public_headers compiler/target/plugin.h compiler/package/program.h compiler/memory/memory.h
     compiler/stream/proof.h compiler/stream/report.h compiler/stream/settings.h
-    compiler/cgen/expr_c.h compiler/cgen/inst_c.h compiler/expr/quant.h runtime/device.h runtime/routine.h
-    runtime/trust/wick_verify.h sim/accel.h compiler/compile/wick_compile.h)
+    compiler/cgen/expr_c.h compiler/cgen/inst_c.h compiler/expr/quant.h runtime/device.h
+    runtime/routine.h runtime/trust/wick_verify.h sim/accel.h compiler/compile/wick_compile.h)
 set(remaining ${public_headers})
 while(remaining)
   list(POP_FRONT remaining header)

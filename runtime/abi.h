@@ -115,8 +115,8 @@ struct wick_call {
   const wick_call_tensor *outputs;
   const wick_call_attribute *attributes; /* in the order of the operator's row */
   uint32_t input_count, output_count, attribute_count, reserved;
-  wick_exec *exec; /* of the run, whose parallel_for may be used; tasks then ignore their scratch. NULL: of one
-                      thread */
+  wick_exec *exec; /* of the run, whose parallel_for may be used, if it has one; tasks then ignore
+                      their scratch. NULL: there is none */
 };
 
 /* A step is one instruction of the program (a branch or loop is one step and handles its inside).

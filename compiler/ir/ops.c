@@ -118,8 +118,9 @@ bool wk_op_is_pure(wk_op op) {
 
 const char *wk_op_class_name(wk_op_class c) {
   static const char *const names[WK_CLASS_COUNT] = {
-      "elementwise", "movement", "contraction", "pool",   "reduction", "normalisation", "indexing",
-      "linalg",      "recurrent", "control",    "random", "custom",    "primitive",     "instruction"};
+      "elementwise", "movement",  "contraction", "pool",   "reduction", "normalisation",
+      "indexing",    "linalg",    "recurrent",   "control", "random",  "custom",
+      "primitive",   "instruction"};
   return (unsigned)c < WK_CLASS_COUNT ? names[c] : "invalid";
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * plugin: a target, or custom operators, in a shared object of its own, which `wick --plugin FILE.so` loads (rank 2).
+ * plugin: a target, or custom operators, in a shared object of its own, which
+ * `wick --plugin FILE.so` loads (rank 2).
  *
  *   static const wk_target mine = {.name = "mine", …};
  *   WK_TARGET_PLUGIN(mine)

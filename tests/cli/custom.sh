@@ -33,7 +33,7 @@ gives 'compare --passes' '^the result is the same after all' \
   "$wick" compare "$net" "${both[@]}" --passes
 gives 'by the environment' '^y ' env WICK_PLUGINS=out/snake.so:out/snake_routine.so \
   "$wick" run "$net" --random 1
-gives 'an instruction' '  custom\(@out %s.*\) \{domain="com.example", op="Snake", counts=\[1\], valu' \
+gives 'an instruction' '  custom\(@out %s.*\{domain="com.example", op="Snake", counts=\[1\], v' \
   "$wick" compile "$net" --plugin out/snake.so --emit program -o -
 check 'in 16 bits it stays f32' "$wick" compile "$net" "${both[@]}" --convert f16 -q -o half.wick
 check 'quantize' "$wick" quantize "$net" "${both[@]}" --random 2 -o int8.onnx
@@ -95,7 +95,8 @@ const wick_routine *wick_routine_plugin(void) {
   return r;
 }
 C
-refuses 'a routine that fails' 3 'Snake_s \(custom, step [0-9]+ of [0-9]+\): its routine failed with -7' \
+refuses 'a routine that fails' 3 \
+  'Snake_s \(custom, step [0-9]+ of [0-9]+\): its routine failed with -7' \
   "$wick" run snakes.wick --plugin ./fails.so --random 1
 refuses 'two of one name' 2 'there is a routine com_example_snake already' \
   "$wick" run snakes.wick --plugin ./fails.so --plugin out/snake_routine.so --random 1

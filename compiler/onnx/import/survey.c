@@ -116,7 +116,8 @@ void wk_survey_node(wk_onnx_node *c, wk_survey_fate fate, const char *reason, si
                   (fate == WK_SURVEY_UNKNOWN && row->fate == WK_SURVEY_TAKEN);
   if (row->fate == WK_SURVEY_REFUSED || !is_worse) return;
   row->fate = fate;
-  if (fate == WK_SURVEY_REFUSED && !c->row && *domain && !c->im->src.is_translated) row->call = call_text(c);
+  bool may_be_brought = !c->row && *domain && !c->im->src.is_translated;
+  if (fate == WK_SURVEY_REFUSED && may_be_brought) row->call = call_text(c);
   if (reason) row->reason = wk_arena_strdup(c->im->rep->arena, reason);
 }
 
