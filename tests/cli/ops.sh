@@ -48,7 +48,7 @@ done
 status 0 "$wick" ops --gradients
 shows '^gelu +definition *$'
 read -r some all exact _ flat < <(tail -1 shown | grep -oE '[0-9]+' | tr '\n' ' ')
-rows=$(grep -cE '^[a-z_0-9]+ {2,}' shown) none=$(grep -cE ' (no path|none) ' shown)
+rows=$(grep -cE '^[a-z_0-9]+ {2,}' shown) none=$(grep -cE ' (no path|none)( |$)' shown)
 ((all == rows && some == rows - none && exact + flat == some &&
   flat == $(grep -cE ' constant *$' shown))) && good || bad "counts: $(tail -1 shown)"
 
