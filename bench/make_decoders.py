@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes small decoders with seeded weights for tests of `wick generate`, in the two forms that
-exporters give caches, and prints what ONNX Runtime goes on with, always taking the largest logit.
+"""Writes small decoders with seeded weights for tests of `wick generate`, in forms that exporters
+give caches, and prints what ONNX Runtime goes on with, always taking the largest logit.
 
   bench/setup                          once: a virtual environment with the peers
   bench/make_decoders.py [--out tests/open] [--steps 12]
@@ -9,6 +9,7 @@ exporters give caches, and prints what ONNX Runtime goes on with, always taking 
 decoder.onnx        as optimum writes it: keys and values of the past go in, those of the past and
                     of the new tokens come out
 decoder_fixed.onnx  keys and values have room for 24 positions, and a run writes some of them
+decoder_window.onnx a cache of the last 5 positions, which are its first axis
 
 Beside them stands decoder_counts.onnx, which is no network: the next id follows from each number
 that a decoder may ask for.
@@ -16,13 +17,14 @@ that a decoder may ask for.
 import pathlib
 
 import cli
+import extents_builder
 import extents_models
 import peers
 
 np, onnx, onnxruntime = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))
 
 WIDTH, HEADS, GROUPS, DEPTH, INNER, WORDS, LAYERS, ROOM = 32, 4, 2, 8, 48, 61, 2, 24
-F32, I32, I64 = extents_models.F32, extents_models.I32, extents_models.I64
+F32, I32, I64 = extents_builder.F32, extents_builder.I32, extents_builder.I64
 BOOL, F16 = 9, 10          # TensorProto.DataType
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
 
@@ -68,7 +70,7 @@ def decoder(b, ids, positions, mask, cached):
 
 
 def growing():
-    b = extents_models.Builder()
+    b = extents_builder.Builder()
     past, seq = "past_sequence_length", "sequence_length"
     both, text = f"{past} + {seq}", ["batch_size", seq]
     ids = b.input("input_ids", text, kind=I64)
@@ -85,7 +87,7 @@ def growing():
 
 
 def fixed():
-    b = extents_models.Builder()
+    b = extents_builder.Builder()
     ids = b.input("input_ids", [1, "seq"], kind=I64)
     mask = b.input("attention_mask", [1, ROOM], kind=I64)
     positions = b.input("cache_position", ["seq"], kind=I64)
@@ -102,9 +104,24 @@ def fixed():
     return b.model()
 
 
+def window():
+    """Of one layer's keys, which are values, too: positions first, the last 5 of them."""
+    b = extents_builder.Builder()
+    ids = b.input("input_ids", ["batch", "seq"], kind=I64)
+    past = b.input("past_key_values", ["past", "batch", WIDTH])
+    x = b.Gather(b.random(WORDS, WIDTH), ids)
+    joined = b.Concat(past, b.Transpose(x, perm=[1, 0, 2]), axis=0)
+    b.output("present", b.Slice(joined, [-5], [2 ** 62], [0]), ["rest", "batch", WIDTH])
+    keys = b.Transpose(joined, perm=[1, 0, 2])
+    scores = b.Softmax(b.MatMul(x, b.Transpose(keys, perm=[0, 2, 1])), axis=-1)
+    y = b.Sin(b.Mul(b.MatMul(scores, keys), 7.0))
+    b.output("logits", b.linear(y, WIDTH, WORDS, False), ["batch", "seq", WORDS])
+    return b.model()
+
+
 def counting():
     """The next id is (word + last + 2 total + 4 past + 8 branch + runs before + given) mod 61."""
-    b = extents_models.Builder()
+    b = extents_builder.Builder()
     word = b.input("word", [1, 1], kind=I64)
     last = b.Reshape(b.Cast(b.input("seqlens_k", [1], kind=I32), to=I64), [1, 1])
     total = b.Mul(b.Cast(b.input("total_sequence_length", [], kind=I32), to=I64), 2)
@@ -121,13 +138,13 @@ def counting():
     return b.model()
 
 
-FORMS = {"decoder": growing, "decoder_fixed": fixed}
+FORMS = {"decoder": growing, "decoder_fixed": fixed, "decoder_window": window}
 
 
 def feeds_of(session, ids, done):
     """Inputs but caches, for tokens behind `done` others."""
     at, total = np.arange(done, done + len(ids)), done + len(ids)
-    room = next(x.shape[1] for x in session.get_inputs() if x.name == "attention_mask")
+    room = next((x.shape[1] for x in session.get_inputs() if x.name == "attention_mask"), total)
     keys = np.arange(room if isinstance(room, int) else total)
     known = {"input_ids": np.array([ids]), "position_ids": at[None], "cache_position": at,
              "attention_mask": (keys < total).astype(np.int64)[None]}

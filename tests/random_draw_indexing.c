@@ -265,6 +265,7 @@ wk_value_id draw_op_non_max_suppression(draw *d, wk_op op) {
   ATTRS(d, non_max_suppression, NON_MAX_SUPPRESSION);
   a->rows = draw_int(d, 1, 6);
   a->center_point = draw_chance(d, 40);
+  a->overlap = (const char *const[]){"area", "corners", "pixels"}[a->rows % 3];
   const wk_value_id in[] = {draw_fresh(d, WK_F32, 3, (const int64_t[]){1, n, 4}, false, 0, 2),
                             draw_fresh(d, WK_F32, 3, (const int64_t[]){1, 2, n}, false, 0, 1),
                             draw_number(d, WK_I64, 3), draw_number(d, WK_F32, 0.5)};

@@ -129,7 +129,13 @@ foreach(name ${plainc_tests})
 endforeach()
 target_compile_definitions(test_causes
                            PRIVATE WICK_TEST_EXAMPLES="${CMAKE_SOURCE_DIR}/examples/accel")
-add_test(NAME unit/test_random_extents_cpu COMMAND test_random_extents 1 100 cpu)
+set(drawn_models 100)
+if(WICK_SANITIZE)
+  set(drawn_models 40)
+else()
+  add_test(NAME unit/test_random_extents_opencl COMMAND test_random_extents 1 20 opencl)
+endif()
+add_test(NAME unit/test_random_extents_cpu COMMAND test_random_extents 1 ${drawn_models} cpu)
 target_compile_definitions(test_open_models
                            PRIVATE WICK_TEST_OPEN="${CMAKE_SOURCE_DIR}/tests/open")
 target_compile_definitions(test_requant

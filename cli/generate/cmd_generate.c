@@ -60,6 +60,7 @@ static const wk_option options[] = {
     WK_MEMORY_LIMIT_OPTION(wk_generate_opts),
     {.kind = WK_OPTION_GROUP, .help = "A model that is compiled first"},
     WK_TARGET_OPTIONS(wk_generate_opts, model.target, "what a model is compiled for,"),
+    WK_CONVERT_OPTION(wk_generate_opts, model.convert),
     WK_STATE_OPTION(wk_generate_opts, model.state),
     WK_BINDING_OPTIONS(wk_generate_opts, model.binding),
     {0}};

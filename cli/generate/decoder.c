@@ -71,6 +71,7 @@ static wk_status read_all_given(wk_decoder *d, const wick_entry_info *e, const w
                                 wk_strings *names) {
   d->given = wk_arena_alloc(d->arena, e->input_count * sizeof *d->given);
   d->values = wk_arena_alloc(d->arena, e->input_count * sizeof *d->values);
+  d->lengths = wk_arena_alloc(d->arena, e->input_count * sizeof *d->lengths);
   for (size_t k = 0; k < input->n; k++) {
     uint32_t i = 0;
     for (; i < e->input_count; i++) {
@@ -102,10 +103,19 @@ static bool is_named_as_ids(const wk_decoder *d, const wick_entry_info *e, const
   return name && own && !strcmp(name, own);
 }
 
-/* A cache grows where its output is longer, or its size is open, but for the batch before all. */
-static bool is_growing(const wk_decoder *d, const wick_entry_info *e, uint32_t i, uint32_t k) {
+/* Axis k of a cache has another length afterwards, or an open one that is not the batch's. */
+static bool may_grow(const wk_decoder *d, const wick_entry_info *e, uint32_t i, uint32_t k) {
   const wick_tensor_info *in = &e->inputs[i], *out = &e->outputs[d->roles.present[i]];
-  return k > 0 && (size_name(e, i, k) || (out->rank == in->rank && out->dims[k] != in->dims[k]));
+  const char *name = size_name(e, i, k), *batch = size_name(e, (uint32_t)d->roles.ids, 0);
+  if (name && batch && !strcmp(name, batch)) return false;
+  return name || (out->rank == in->rank && out->dims[k] != in->dims[k]);
+}
+
+/* The first axis is the batch, unless no other one may grow. */
+static bool is_growing(const wk_decoder *d, const wick_entry_info *e, uint32_t i, uint32_t k) {
+  for (uint32_t other = 1; k == 0 && other < e->inputs[i].rank; other++)
+    if (may_grow(d, e, i, other)) return false;
+  return may_grow(d, e, i, k);
 }
 
 static wk_size_kind kind_of(const wk_decoder *d, const wick_entry_info *e, uint32_t i,

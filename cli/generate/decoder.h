@@ -75,6 +75,7 @@ struct wk_decoder {
   double *values;     /* of each input that is given by a value */
   void **in, **out;   /* buffers of all entries; caches change places */
   const void **args;  /* of a run */
+  int64_t *lengths;   /* of each input: of a cache that grows, as it is now */
   bool has_caches;    /* of whatever kind */
   int64_t context, chunk, vocabulary;
   int64_t position;

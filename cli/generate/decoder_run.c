@@ -13,12 +13,14 @@ typedef struct {
 
 /* ---- which entry ----------------------------------------------------------------------------- */
 
-/* Narrows [*low, *high], the new tokens that an axis allows behind `past` others. */
-static void narrow(const wk_decoder_axis *x, int64_t past, int64_t *low, int64_t *high) {
+/* Narrows [*low, *high], the new tokens that an axis allows behind `past` others; length: of the
+ * cache that it may be of. */
+static void narrow(const wk_decoder_axis *x, int64_t past, int64_t length, int64_t *low,
+                   int64_t *high) {
   int64_t most = x->kind == WK_SIZE_NEW     ? x->most
                  : x->kind == WK_SIZE_TOTAL ? x->most - past
                                             : *high;
-  if (x->kind == WK_SIZE_PAST && (past < x->least || past > x->most)) most = 0;
+  if (x->kind == WK_SIZE_PAST && (length < x->least || length > x->most)) most = 0;
   if (x->kind == WK_SIZE_NEW && x->least > *low) *low = x->least;
   if (most < *high) *high = most;
 }
@@ -30,7 +32,7 @@ int64_t wk_decoder_takes(const wk_decoder *d, const wk_decoder_entry *e, int64_t
   if (d->context) high = d->context - past;
   for (uint32_t i = 0; i < e->info->input_count; i++)
     for (uint32_t k = 0; k < e->info->inputs[i].rank; k++)
-      narrow(&e->axes[i][k], past, &low, &high);
+      narrow(&e->axes[i][k], past, d->lengths[i], &low, &high);
   if (least) *least = low <= high ? low : 0;
   if (d->chunk && d->chunk < high) high = d->chunk;
   if (!d->has_caches) return wanted >= low && wanted <= high ? left : 0;
@@ -75,12 +77,12 @@ static wk_status refuse_few(const wk_decoder *d, int64_t left) {
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
-static int64_t size_in(const wk_decoder_axis *x, const tokens *t) {
+static int64_t size_in(const wk_decoder_axis *x, const tokens *t, int64_t length) {
   int64_t total = t->past + t->n;
   switch (x->kind) {
     case WK_SIZE_ONE: return 1;
     case WK_SIZE_NEW: return t->n;
-    case WK_SIZE_PAST: return t->past;
+    case WK_SIZE_PAST: return length;
     case WK_SIZE_TOTAL: return total < x->least ? x->least : total;
     default: return x->most;
   }
@@ -92,7 +94,7 @@ static wk_status set_dims(const wk_decoder *d, wk_decoder_entry *e, const tokens
     int64_t dims[WK_MAX_RANK];
     if (!info->is_bound) continue;
     for (uint32_t k = 0; k < info->rank; k++)
-      dims[k] = d->given[i].data ? d->given[i].type.dims[k] : size_in(&e->axes[i][k], t);
+      dims[k] = d->given[i].data ? d->given[i].type.dims[k] : size_in(&e->axes[i][k], t, d->lengths[i]);
     WK_TRY(wk_wick_error(wick_session_set_input_dims(e->session, i, dims),
                          wick_session_error(e->session), NULL));
   }
@@ -127,9 +129,18 @@ static void fill(const wk_decoder *d, const wk_decoder_entry *e, const tokens *t
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-static void swap_caches(wk_decoder *d) {
+/* Mostly as many as the text has tokens, but a window has fewer. */
+static void keep_length(wk_decoder *d, const wk_decoder_entry *e, size_t input) {
+  uint32_t out = (uint32_t)d->roles.present[input];
+  const int64_t *dims = wick_session_output_dims(e->session, out);
+  for (uint32_t k = 0; k < e->info->outputs[out].rank && k < e->info->inputs[input].rank; k++)
+    if (e->axes[input][k].kind == WK_SIZE_PAST) d->lengths[input] = dims[k];
+}
+
+static void swap_caches(wk_decoder *d, const wk_decoder_entry *e) {
   for (size_t i = 0; i < d->roles.n_in; i++) {
     if (d->roles.roles[i] != WK_DECODER_CACHE) continue;
+    keep_length(d, e, i);
     void *past = d->in[i];
     d->in[i] = d->out[d->roles.present[i]];
     d->out[d->roles.present[i]] = past;
@@ -148,7 +159,7 @@ static wk_status run(wk_decoder *d, wk_decoder_entry *e, const tokens *t, bool *
   if (*is_full) return NULL;
   if (s == WICK_BAD_ARGUMENT && *error) return wk_error(WK_USAGE, "%s", error);
   WK_TRY(wk_wick_error(s, error, NULL));
-  swap_caches(d);
+  swap_caches(d, e);
   return NULL;
 }
 

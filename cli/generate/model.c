@@ -65,12 +65,40 @@ static wk_status find_roles(suggesting *x, const wk_generate_opts *o) {
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
+/* It has a size of its own, not that of the batch. */
+static bool is_open(const suggesting *x, const wk_onnx_io *io, int axis) {
+  const wk_onnx_io *ids = &x->info->inputs.data[x->roles.ids];
+  const char *batch = ids->rank > 1 ? ids->symbols[0] : NULL, *own = io->symbols[axis];
+  return io->dims[axis] < 0 && !(batch && own && !strcmp(batch, own));
+}
+
 /* Of the axes of a cache the one that grows: the only one that is open behind the batch, or else
  * the last but one. */
-static bool is_growing(const wk_onnx_io *io, int axis) {
+static bool is_growing(const suggesting *x, const wk_onnx_io *io, int axis) {
   int open = 0;
-  for (int k = 1; k < io->rank; k++) open += io->dims[k] < 0;
-  return axis > 0 && (open == 1 || axis == io->rank - 2);
+  for (int k = 1; k < io->rank; k++) open += is_open(x, io, k);
+  return axis ? (open == 1 && is_open(x, io, axis)) || (open != 1 && axis == io->rank - 2)
+              : !open && is_open(x, io, 0);
+}
+
+/* The size of caches that grow; NULL: there are none, or it has no name. */
+static const char *past_symbol(const suggesting *x) {
+  for (size_t i = 0; i < x->info->inputs.n; i++) {
+    const wk_onnx_io *io = &x->info->inputs.data[i];
+    for (int k = 0; x->roles.roles[i] == WK_DECODER_CACHE && k < io->rank; k++)
+      if (io->symbols[k] && is_growing(x, io, k)) return io->symbols[k];
+  }
+  return NULL;
+}
+
+/* "past+seq", as long as a mask is; NULL: these have no names that a formula may have. */
+static const char *sum_of_lengths(const suggesting *x) {
+  const wk_onnx_io *ids = &x->info->inputs.data[x->roles.ids];
+  const char *past = past_symbol(x), *seq = ids->rank ? ids->symbols[ids->rank - 1] : NULL;
+  wk_formula f;
+  if (!past || !seq) return NULL;
+  const char *sum = wk_arena_printf(x->a, "%s+%s", past, seq);
+  return wk_formula_parse(x->a, sum, &f) && f.n == 2 ? sum : NULL;
 }
 
 static const char *range(wk_arena *a, int64_t least, int64_t most) {
@@ -87,12 +115,14 @@ static const char *size_of(const suggesting *x, size_t i, int axis) {
     case WK_DECODER_NONE:
     case WK_DECODER_GIVEN: return NULL;
     case WK_DECODER_CACHE:
-      if (axis && !is_growing(io, axis)) return NULL;
-      return axis ? wk_arena_printf(x->a, "0..%lld", (long long)x->context) : "1";
+      if (is_growing(x, io, axis))
+        return wk_arena_printf(x->a, "0..%lld", (long long)x->context);
+      return axis && is_open(x, io, axis) ? NULL : "1";
     case WK_DECODER_IDS:
     case WK_DECODER_POSITIONS:
       return is_last ? range(x->a, x->least, run) : "1";
     case WK_DECODER_MASK:
+      if (is_last && sum_of_lengths(x)) return sum_of_lengths(x);
       return is_last ? range(x->a, x->least, x->has_caches ? run + x->context : run) : "1";
     default: return "1";
   }
@@ -283,6 +313,7 @@ static wk_status load_package(const wk_generate_opts *o, const char *path, wick_
 static const char *model_option(const wk_generate_opts *o) {
   const wk_target_args *t = &o->model.target;
   return o->model.state.n                    ? "--state"
+         : o->model.convert                  ? "--convert"
          : t->target                         ? "--target"
          : t->cpu                            ? "--cpu"
          : t->no_host                        ? "--no-host"

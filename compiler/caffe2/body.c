@@ -4,20 +4,21 @@
  *
  *   body   = { "let" name {"," name} "=" call ";" } value {"," value}     the results
  *   value  = name | call | number | "[" integer {"," integer} "]" | "$" argument
- *   call   = operator "(" [value {"," value}] ")" ["{" attribute {"," attribute} "}"]
+ *   call   = ["wick."] operator "(" [value {"," value}] ")" ["{" attribute {"," attribute} "}"]
  *   attribute = name "=" (number | "[" ... "]" | "$" argument | word)
  *
- * Inputs are a, b, c, … A number with a point is an f32, one without an i64, a list is a vector;
- * $NAME is an argument of the row, which the call hands over as an attribute. One function serves
- * all operators of a type. */
+ * Inputs are a, b, c, …: those of the row, and behind them what a handler adds. A number with a
+ * point is an f32, one without an i64, a list is a vector; $NAME is an argument of the row, which
+ * the call hands over as an attribute. One function serves all operators of a type. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/caffe2/translate.h"
+#include "compiler/onnx/export/export.h"
 #include "compiler/onnx/wire/message.h"
 
-enum { BODY_OPSET = 20, MAX_OPERANDS = 12, MAX_RESULTS = 4 };
+enum { BODY_OPSET = 20, MAX_OPERANDS = 12, MAX_RESULTS = 6 };
 
 typedef struct {
   wk_c2_op *o;
@@ -141,8 +142,10 @@ static const char *fresh(body *b) {
 
 static const char *value(body *b);
 
-static void call(body *b, const char *op, const char *const *out, int n_out) {
-  const char *in[MAX_OPERANDS];
+/* first: the operator, or its domain before a point. */
+static void call(body *b, const char *first, const char *const *out, int n_out) {
+  const char *in[MAX_OPERANDS], *domain = take(b, '.') ? first : NULL;
+  const char *op = domain ? word(b) : first;
   int n = 0;
   expect(b, '(');
   while (look(b) != ')' && n < MAX_OPERANDS && !b->o->status) {
@@ -150,14 +153,15 @@ static void call(body *b, const char *op, const char *const *out, int n_out) {
     if (!take(b, ',')) break;
   }
   expect(b, ')');
-  wk_c2_node(b->o, op, in, n, out, n_out);
+  Onnx__NodeProto *node = wk_c2_node(b->o, op, in, n, out, n_out);
+  if (domain) node->domain = wk_arena_strdup(b->o->c->arena, domain);
   put_attributes(b);
 }
 
 static const char *value(body *b) {
   if (b->o->status) return "";
   const char *out = isalpha((unsigned char)look(b)) ? word(b) : NULL;
-  if (out && look(b) != '(') return out;
+  if (out && look(b) != '(' && look(b) != '.') return out;
   const char *op = out;
   out = fresh(b);
   if (op) {
@@ -182,12 +186,20 @@ static void let(body *b) {
 
 /* ---- functions ----------------------------------------------------------------------------- */
 
-static Onnx__OperatorSetIdProto *opset(wk_c2_op *o) {
+static Onnx__OperatorSetIdProto *opset(wk_c2_op *o, const char *domain, int64_t version) {
   Onnx__OperatorSetIdProto *x = wk_arena_alloc(o->c->arena, sizeof *x);
   onnx__operator_set_id_proto__init(x);
+  x->domain = wk_arena_strdup(o->c->arena, domain);
   x->has_version = true;
-  x->version = BODY_OPSET;
+  x->version = version;
   return x;
+}
+
+static void add_opsets(wk_c2_op *o, Onnx__FunctionProto *f) {
+  Onnx__OperatorSetIdProto *versions[] = {opset(o, "", BODY_OPSET),
+                                          opset(o, WK_ONNX_OWN_DOMAIN, 1)};
+  f->opset_import = wk_arena_memdup(o->c->arena, versions, sizeof versions);
+  f->n_opset_import = WK_COUNTOF(versions);
 }
 
 static char **letters(wk_c2_op *o, int n) {
@@ -221,11 +233,12 @@ static void define(wk_c2_op *o) {
   onnx__function_proto__init(f);
   f->name = wk_arena_strdup(c->arena, o->row->type);
   f->domain = wk_arena_strdup(c->arena, WK_C2_DOMAIN);
-  f->n_input = (size_t)o->row->max_in;
-  f->input = letters(o, o->row->max_in);
+  int n_in = o->n_in > o->row->max_in ? o->n_in : o->row->max_in;
+  f->n_input = (size_t)n_in;
+  f->input = letters(o, n_in);
   add_arguments(o, f);
   c->nodes = (wk_c2_nodes){0};
-  o->name = "body"; /* of all operators of the type */
+  o->name = NULL; /* nodes are called as the operator is, of which there may be several */
   write_body(o, f);
   o->name = name;
   f->n_node = c->nodes.n;
@@ -233,9 +246,7 @@ static void define(wk_c2_op *o) {
   for (size_t i = 0; i < f->n_node; i++) f->node[i] = c->nodes.data[i];
   wk_vec_free(&c->nodes);
   c->nodes = outer;
-  Onnx__OperatorSetIdProto *version = opset(o);
-  f->opset_import = wk_arena_memdup(c->arena, &version, sizeof version);
-  f->n_opset_import = 1;
+  add_opsets(o, f);
   if (!o->status) wk_vec_push(&c->functions, f);
 }
 

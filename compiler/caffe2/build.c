@@ -30,6 +30,12 @@ const char *wk_c2_in(wk_c2_op *o, int i) {
   return i < o->n_in && o->in[i].value ? o->in[i].value : "";
 }
 
+void wk_c2_set_in(wk_c2_op *o, const char *const *in, int n) {
+  o->in = wk_arena_alloc(o->c->arena, (size_t)n * sizeof *o->in);
+  for (int i = 0; i < n; i++) o->in[i] = (wk_c2_blob){.value = in[i]};
+  o->n_in = n;
+}
+
 /* A blob may be written more than once. What it is at last has its name, unless an input of the
  * model has it. */
 const char *wk_c2_out(wk_c2_op *o, int i) {
@@ -63,8 +69,9 @@ Onnx__NodeProto *wk_c2_node(wk_c2_op *o, const char *op, const char *const *in, 
   n->n_input = (size_t)n_in;
   n->output = own_all(o, out, n_out);
   n->n_output = (size_t)n_out;
-  n->name = o->def->type ? wk_arena_printf(o->c->arena, "%s %s", o->def->type, o->name)
-                         : own(o, n_out ? out[0] : op);
+  if (o->name && o->def->type)
+    n->name = wk_arena_printf(o->c->arena, "%s %s", o->def->type, o->name);
+  else if (o->name) n->name = own(o, n_out ? out[0] : op);
   if (!o->status) wk_vec_push(&o->c->nodes, n);
   return n;
 }

@@ -171,11 +171,8 @@ void wk_c2_sparse_to_dense_mask(wk_c2_op *o) {
     wk_c2_function(o);
     return;
   }
-  wk_c2_blob *in = wk_arena_alloc(o->c->arena, 4 * sizeof *in);
-  memcpy(in, o->in, 3 * sizeof *in);
-  in[3] = (wk_c2_blob){.value = wk_c2_make(o, "Shape", NULL, wk_c2_in(o, 0), NULL, NULL)};
-  o->in = in;
-  o->n_in = 4;
+  const char *rows = wk_c2_make(o, "Shape", NULL, wk_c2_in(o, 0), NULL, NULL);
+  wk_c2_set_in(o, (const char *[]){wk_c2_in(o, 0), wk_c2_in(o, 1), wk_c2_in(o, 2), rows}, 4);
   o->inner = wk_c2_fresh(o, "row");
   wk_c2_function(o);
   wk_c2_make(o, "Squeeze", out, o->inner, NULL, NULL);

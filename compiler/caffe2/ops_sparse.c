@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sparse features: rows of a table, folded by segments, and what goes with lengths.
+ * Sparse features: rows of a table, folded by segments, packed in rows, and what goes with lengths.
  *
  * Folds become segment_reduce of the domain "wick" (docs/ops.md says what it computes), whose
  * segments are bounded by offsets: lengths l become 0, l0, l0 + l1, … The last one is the number of
  * rows; lengths that do not add up to it give -1 there, which no offset may be. */
+#include <math.h>
 #include <string.h>
 
 #include "compiler/caffe2/translate.h"
@@ -142,6 +143,55 @@ void wk_c2_lengths_to_ranges(wk_c2_op *o) {
     wk_c2_attr_ints(o, "axes", &(int64_t){1}, 1);
   }
   join(o, wk_c2_out(o, 0), columns[0], columns[1], 1);
+}
+
+/* Positions 0 … n - 1 of the rows of x: i64[n]. */
+static const char *rows_of(wk_c2_op *o, const char *x) {
+  const char *n = wk_c2_make(o, "Squeeze", NULL, sizes(o, x, 0, 1), NULL, NULL);
+  return wk_c2_make(o, "Range", NULL, wk_c2_i64(o, 0), n, wk_c2_i64(o, 1));
+}
+
+/* The places of a row: as many as max_length says, or the longest segment has. */
+static const char *places(wk_c2_op *o, const char *lengths, const char *x, int64_t max) {
+  if (max >= 0)
+    return wk_c2_make(o, "Range", NULL, wk_c2_i64(o, 0), wk_c2_i64(o, max), wk_c2_i64(o, 1));
+  const char *l = cast(o, lengths, ONNX__TENSOR_PROTO__DATA_TYPE__INT64);
+  const char *longest = wk_c2_make(o, "ReduceMax", NULL, l, NULL, NULL);
+  const char *is_there = wk_c2_make(o, "Less", NULL, rows_of(o, x), longest, NULL);
+  const char *y = wk_c2_make(o, "NonZero", NULL, is_there, NULL, NULL);
+  y = wk_c2_make(o, "Squeeze", NULL, y, NULL, NULL);
+  wk_c2_attr_ints(o, "axes", &(int64_t){0}, 1);
+  return y;
+}
+
+static int64_t max_length(wk_c2_op *o) {
+  int64_t max = wk_c2_int(o, "max_length", -1);
+  wk_c2_valid(o, max >= -1 && max <= INT32_MAX, "max_length is %lld", (long long)max);
+  return max;
+}
+
+/* LENGTHS, DATA: a row of places for each segment. The body's third input is the places. */
+void wk_c2_pack_segments(wk_c2_op *o) {
+  int64_t max = max_length(o);
+  bool has_mask = wk_c2_int(o, "return_presence_mask", 0) != 0;
+  float pad = wk_c2_int(o, "pad_minf", 0) ? -INFINITY : 0;
+  if (!wk_c2_valid(o, o->n_out < 2 || has_mask, "has 2 outputs, and return_presence_mask is 0"))
+    return;
+  const char *in[] = {wk_c2_in(o, 0), wk_c2_in(o, 1), NULL};
+  in[2] = places(o, in[0], in[1], max);
+  wk_c2_set_in(o, in, 3);
+  wk_c2_function(o);
+  wk_c2_attr_float(o, "pad", pad);
+}
+
+void wk_c2_unpack_segments(wk_c2_op *o) {
+  max_length(o);
+  wk_c2_function(o);
+}
+
+void wk_c2_lengths_top_k(wk_c2_op *o) {
+  int64_t k = wk_c2_int(o, "k", -1);
+  if (wk_c2_valid(o, k >= 1 && k <= INT32_MAX, "k is %lld", (long long)k)) wk_c2_function(o);
 }
 
 /* Row k of the values is added to row indices[k] of zeros, of which there are as many as the third

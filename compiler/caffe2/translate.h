@@ -69,7 +69,7 @@ struct wk_c2_op {
   wk_c2 *c;
   const Caffe2__OperatorDef *def;
   const wk_c2_row *row;
-  const char *name; /* for messages */
+  const char *name; /* for messages; NULL: nodes get none */
   int n_in, n_out;
   wk_c2_blob *in;
   const char *inner; /* not NULL: what output 0 is called, for a handler that others finish */
@@ -114,6 +114,8 @@ bool wk_c2_next_map(const char **p, wk_c2_map *m); /* the one at *p; false at th
 
 /* ONNX name of input i, "" when absent. */
 const char *wk_c2_in(wk_c2_op *o, int i);
+/* These values are the inputs: a handler may change them, or add some. */
+void wk_c2_set_in(wk_c2_op *o, const char *const *in, int n);
 /* The name that output i gets. It becomes the blob's value. */
 const char *wk_c2_out(wk_c2_op *o, int i);
 

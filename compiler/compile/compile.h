@@ -36,6 +36,12 @@ void wk_compile_list_outputs(wk_str *out);
 
 /* Rows of option tables; prefix: "x." of a member x, a wk_compile_options; nothing when the struct
  * is one. */
+#define WK_CONVERT_OPTION(type, member)                                                            \
+  {"convert", 0, "TYPE", "store the floats of a model as f16 or bf16, weights and what goes "      \
+   "between operators; each operator still computes in f32 and rounds once at its result, and "    \
+   "inputs and outputs keep their types. Or i4 or i8: the weights of products alone, as whole "    \
+   "numbers in blocks of 32 with a scale each, i4:128 in blocks of 128",                           \
+   .kind = WK_OPTION_STRING, .offset = offsetof(type, member)}
 #define WK_COMPILE_OUTPUT_OPTIONS(type, prefix) \
   {"emit", 0, "KIND", "what to write: package (default), graph, program, dot, onnx, or what a "    \
    "target writes besides ('wick targets' says what each is)",                                     \
@@ -45,11 +51,7 @@ void wk_compile_list_outputs(wk_str *out);
   {"memory-budget", 0, "SIZE", "compute values again instead of keeping them where activations "   \
    "would take more memory than that: 64MiB, 512KiB", .kind = WK_OPTION_STRING,                    \
    .offset = offsetof(type, prefix budget)},                                                       \
-  {"convert", 0, "TYPE", "store the floats of a model as f16 or bf16, weights and what goes "      \
-   "between operators; each operator still computes in f32 and rounds once at its result, and "    \
-   "inputs and outputs keep their types. Or i4 or i8: the weights of products alone, as whole "    \
-   "numbers in blocks of 32 with a scale each, i4:128 in blocks of 128",                           \
-   .kind = WK_OPTION_STRING, .offset = offsetof(type, prefix convert)},                            \
+  WK_CONVERT_OPTION(type, prefix convert),                                                         \
   WK_QUANTIZE_RANDOM_OPTION(type, prefix quantize),                                                \
   WK_STATE_OPTION(type, prefix state),                                                             \
   WK_BINDING_OPTIONS(type, prefix binding)

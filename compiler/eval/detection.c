@@ -11,9 +11,11 @@
 typedef struct { double y0, x0, y1, x1; } box;
 typedef struct { double score; int64_t at; } candidate;
 
-static box box_of(const double *v, bool center) {
+/* sorted: corners may be any two that lie opposite to each other. */
+static box box_of(const double *v, bool center, bool sorted) {
   if (center) /* x, y, width, height */
     return (box){v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2};
+  if (!sorted) return (box){v[0], v[1], v[2], v[3]};
   return (box){fmin(v[0], v[2]), fmin(v[1], v[3]), fmax(v[0], v[2]), fmax(v[1], v[3])};
 }
 
@@ -25,6 +27,17 @@ static bool overlaps(const box *a, const box *b, double threshold) {
   return p > 0 && q > 0 && both > 0 && h * w / both > threshold;
 }
 
+/* The same of low corners and high ones as they stand, in f32: overlaps unless the ratio is at most
+ * the threshold. more: what a side measures beyond the distance of its corners. */
+static bool overlaps_f32(const box *a, const box *b, float threshold, float more) {
+  float ah = (float)a->y1 - (float)a->y0 + more, aw = (float)a->x1 - (float)a->x0 + more;
+  float bh = (float)b->y1 - (float)b->y0 + more, bw = (float)b->x1 - (float)b->x0 + more;
+  float h = (float)fmin(a->y1, b->y1) - (float)fmax(a->y0, b->y0) + more;
+  float w = (float)fmin(a->x1, b->x1) - (float)fmax(a->x0, b->x0) + more;
+  float both = (w > 0 ? w : 0) * (h > 0 ? h : 0), kept = aw * ah, next = bw * bh;
+  return !(both / (kept + next - both) <= threshold);
+}
+
 static int by_score(const void *pa, const void *pb) {
   const candidate *a = pa, *b = pb;
   if (a->score != b->score) return a->score < b->score ? 1 : -1;
@@ -34,10 +47,16 @@ static int by_score(const void *pa, const void *pb) {
 typedef struct {
   int64_t n, limit;      /* boxes; most kept per class */
   double iou, score;     /* thresholds */
+  bool is_area;          /* of overlaps */
+  float more;
   box *boxes, *kept;     /* of the sample; of the class */
   candidate *candidates;
   int64_t *rows, n_rows, max_rows; /* output */
 } suppression;
+
+static bool hides(const suppression *s, const box *kept, const box *b) {
+  return s->is_area ? overlaps(b, kept, s->iou) : overlaps_f32(kept, b, (float)s->iou, s->more);
+}
 
 static void suppress(suppression *s, const wk_tensor *scores, int64_t sample, int64_t cls) {
   int64_t n = 0, n_kept = 0, first = (sample * scores->type.dims[1] + cls) * s->n;
@@ -49,7 +68,7 @@ static void suppress(suppression *s, const wk_tensor *scores, int64_t sample, in
   for (int64_t i = 0; i < n && n_kept < s->limit && s->n_rows < s->max_rows; i++) {
     const box *b = &s->boxes[s->candidates[i].at];
     bool hidden = false;
-    for (int64_t k = 0; k < n_kept && !hidden; k++) hidden = overlaps(b, &s->kept[k], s->iou);
+    for (int64_t k = 0; k < n_kept && !hidden; k++) hidden = hides(s, &s->kept[k], b);
     if (hidden) continue;
     s->kept[n_kept++] = *b;
     int64_t *row = s->rows + 3 * s->n_rows++;
@@ -70,7 +89,8 @@ wk_status wk_eval_non_max_suppression(const wk_eval_call *c) {
   const wk_tensor *boxes = &c->a.in[0], *scores = &c->a.in[1], *limit = wk_eval_in(c, 2);
   suppression s = {.n = boxes->type.dims[1], .iou = threshold(c, 3, 0),
                    .score = threshold(c, 4, -INFINITY), .rows = c->a.out[0].data,
-                   .max_rows = c->a.out[0].type.dims[0]};
+                   .max_rows = c->a.out[0].type.dims[0], .is_area = !strcmp(a->overlap, "area"),
+                   .more = !strcmp(a->overlap, "pixels") ? 1 : 0};
   s.limit = limit ? wk_load_i64(limit->data, limit->type.dtype, 0) : 0;
   void *memory;
   size_t each = 2 * sizeof(box) + sizeof(candidate);
@@ -83,7 +103,7 @@ wk_status wk_eval_non_max_suppression(const wk_eval_call *c) {
     for (int64_t i = 0; i < s.n; i++) {
       double v[4];
       wk_reals_read(v, boxes, (sample * s.n + i) * 4, 1, 4);
-      s.boxes[i] = box_of(v, a->center_point != 0);
+      s.boxes[i] = box_of(v, a->center_point != 0, s.is_area);
     }
     for (int64_t k = 0; k < scores->type.dims[1]; k++) suppress(&s, scores, sample, k);
   }

@@ -306,6 +306,7 @@ wk_status wk_infer_non_max_suppression(const wk_infer *i) {
   WK_TRY(wk_want_scalar(i, 3, WK_F32));
   WK_TRY(wk_want_scalar(i, 4, WK_F32));
   WK_TRY(wk_want_flag(i, "center_point"));
+  WK_TRY(wk_want_choice(i, "overlap", "area corners pixels"));
   WK_TRY(wk_want_at_least(i, "rows", at->rows, 0));
   i->out[0] = wk_type_make(WK_I64, 2, (const int64_t[]){at->rows, 3});
   return NULL;

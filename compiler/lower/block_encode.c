@@ -46,13 +46,17 @@ static void load_lanes(encoder *e, int64_t n, int64_t at) {
     }
 }
 
+/* What is stored of it is finite in its type, and so are the squares of what it loses. */
+static float bound_of(const wk_block_floats *from) { return from->dtype == WK_F16 ? 6e4f : 1e18f; }
+
 /* The float of each lane that is furthest from zero; the first one of several. */
 static lanes largest(encoder *e) {
+  const float bound = bound_of(e->from);
   lanes most = {{0}};
   for (int64_t i = 0; i < e->w->block; i++)
     for (int j = 0; j < LANES; j++) {
       float x = e->x[i].x[j];
-      e->is_finite = e->is_finite && fabsf(x) <= FLT_MAX;
+      e->is_finite = e->is_finite && fabsf(x) <= bound;
       most.x[j] = fabsf(x) > fabsf(most.x[j]) ? x : most.x[j];
     }
   return most;

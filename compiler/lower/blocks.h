@@ -49,7 +49,7 @@ typedef struct { double error, all; } wk_block_error;
 /* Writes words and scales (bf16), zeroed, for 4 or 8 bits, where every zero point is that of
  * WK_NONE. Scales are those of a few with which the largest element of a block is about as far as
  * elements go that has the least error; elements are rounded to nearest. False: a float is not
- * finite. */
+ * finite, or beyond 1e18 (in f16: 6e4). */
 bool wk_block_encode(const wk_block_floats *from, const wk_blocks *w, void *words, uint16_t *scales,
                      wk_block_error *e);
 

@@ -434,14 +434,18 @@ static wk_value_id one_above(const demand *d, const wk_node *n, const wk_expr *e
   return v != WK_NONE && is_size(d, v) ? v : WK_NONE;
 }
 
+static bool is_zero(const wk_expr_node *x) { return x->op == WK_EX_CONST && x->imm.i == 0; }
+
 /* The size that all of v are below, since it is one at least and they are the smaller of something
- * and of one less; WK_NONE: none is known. Positions that count from the end are none of these. */
+ * and of one less, or 0; WK_NONE: none is known. Positions that count from the end are none of
+ * these. */
 static wk_value_id all_below(const demand *d, wk_value_id v) {
   while (wk_val(d->g, v)->kind == WK_VALUE_NODE && !body_of(d, v) &&
          wk_op_get(maker(d, v)->op)->cls == WK_CLASS_MOVEMENT && maker(d, v)->n_in == 1)
     v = maker(d, v)->in[0];
   const wk_expr *e = body_of(d, v);
   const wk_expr_node *x = e ? &e->nodes[e->results[0]] : NULL;
+  if (x && x->op == WK_EX_MAX && is_zero(&e->nodes[x->arg[1]])) x = &e->nodes[x->arg[0]];
   if (!x || x->op != WK_EX_MIN) return WK_NONE;
   for (int i = 0; i < 2; i++) {
     const wk_expr_node *other = &e->nodes[x->arg[1 - i]];

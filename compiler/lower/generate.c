@@ -194,15 +194,16 @@ static wk_value_id summed_below(const wk_gen_graph *gg, const wk_node *n) {
   return below != WK_NONE ? below : gg->demand[n->in[1]].zero[b - 2];
 }
 
-/* It has been written when the node's instructions begin. */
-static bool is_there(const wk_gen_graph *gg, const wk_node *n, wk_value_id v) {
+/* It has been written when the instructions of the node at hand begin. */
+static bool is_there(const wk_gen_graph *gg, wk_value_id v) {
   const wk_value *x = wk_val(gg->g, v);
-  return x->kind != WK_VALUE_NODE || gg->is_early[x->node] || wk_nod(gg->g, x->node) < n;
+  if (x->kind != WK_VALUE_NODE) return true;
+  bool is_early = gg->is_early[x->node], am_early = gg->is_early[gg->node];
+  return is_early == am_early ? x->node < gg->node : is_early;
 }
 
-static void add_limit(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i, int axis,
-                      wk_value_id below) {
-  if (below == WK_NONE || i->n_limits == WK_MAX_LIMITS || !is_there(gg, n, below)) return;
+static void add_limit(wk_gen *c, wk_gen_graph *gg, wk_inst *i, int axis, wk_value_id below) {
+  if (below == WK_NONE || i->n_limits == WK_MAX_LIMITS || !is_there(gg, below)) return;
   wk_view size = *wk_gen_storage(c, gg, below);
   size.rank = 0;
   size.role = WK_ROLE_IN;
@@ -213,10 +214,10 @@ static void set_limits(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i
   bool is_plain = n->op == WK_OP_MAP || n->op == WK_OP_REDUCE || n->op == WK_OP_MATMUL;
   int rank = i->operands[0].rank;
   if (!gg->demand || !is_plain) return;
-  if (n->op == WK_OP_MATMUL) add_limit(c, gg, n, i, rank, summed_below(gg, n));
+  if (n->op == WK_OP_MATMUL) add_limit(c, gg, i, rank, summed_below(gg, n));
   for (int d = rank - 1; d >= 0; d--) {
     int axis = axis_of_result(n, d);
-    add_limit(c, gg, n, i, d,
+    add_limit(c, gg, i, d,
               axis < 0 ? gg->demand[n->out[0]].fold[d] : needed_below(gg, n, axis));
   }
 }
@@ -361,7 +362,10 @@ static void gen_nodes(wk_gen *c, wk_gen_graph *gg) {
   find_early(c, gg);
   for (int early = 1; early >= 0; early--)
     for (size_t i = 0; i < gg->g->nodes.n; i++)
-      if (gg->is_early[i] == early) gen_node(c, gg, wk_nod(gg->g, (wk_node_id)i));
+      if (gg->is_early[i] == early) {
+        gg->node = (wk_node_id)i;
+        gen_node(c, gg, wk_nod(gg->g, gg->node));
+      }
 }
 
 /* What updates write may be shown of variables: then it is put aside before the first of them

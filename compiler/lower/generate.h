@@ -22,6 +22,7 @@ typedef struct {
   const wk_graph *g;
   wk_storage *st; /* per value */
   wk_demand *demand; /* per value; NULL: all of all */
+  wk_node_id node;   /* at hand */
   bool *is_early;    /* per node: it is part of what a size is computed by, which comes first */
   wk_block *block;
 } wk_gen_graph;

@@ -47,12 +47,19 @@ static bool order_of_view(const wk_view *w, uint8_t order[WK_MAX_RANK]) {
   return true;
 }
 
+static bool is_channels_last(const wk_value *v) {
+  wk_value as = *v;
+  if (v->type.rank < 3 || !v->has_order) return false;
+  set_channels_last(&as);
+  return !memcmp(as.order, v->order, (size_t)v->type.rank);
+}
+
 static void order_through_reshape(const wk_value *x, wk_value *y, bool channels_last) {
   wk_view from = wk_view_ordered(0, x), to;
   uint8_t order[WK_MAX_RANK];
   if (wk_view_reshape(&from, y->type.rank, y->type.dims, &to) && order_of_view(&to, order))
     set_order(y, order);
-  else if (x->has_order && channels_last && y->type.rank >= 3)
+  else if (is_channels_last(x) && channels_last && y->type.rank >= 3)
     set_channels_last(y);
 }
 

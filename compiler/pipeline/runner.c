@@ -166,6 +166,7 @@ wk_status wk_wick_error(wick_status s, const char *detail, const char *what) {
                {WICK_NOT_PACKAGE, WK_INPUT},
                {WICK_BAD_VERSION, WK_INPUT},
                {WICK_CORRUPT, WK_INPUT},
+               {WICK_BAD_STATE, WK_INPUT},
                {WICK_REFUSED, WK_FAILED}};
   wk_code code = WK_INTERNAL;
   if (s == WICK_OK) return NULL;

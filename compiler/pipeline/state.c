@@ -10,13 +10,19 @@ typedef struct {
   bool present_is_output;
 } wk_grown;
 
+enum { NAMED_PAIRS = 4 };
+typedef struct {
+  wk_str text;
+  size_t n;
+} pairs;
+
 typedef struct {
   wk_graph *g;
   const char *option; /* as messages name it */
   wk_arena *arena;
   wk_strings past, present; /* that are kept already */
   WK_VEC(wk_grown) grown;   /* sizes of those that grow */
-  wk_str taken, left;       /* pairs that auto has found */
+  pairs taken, left;        /* that auto has found */
 } keeping;
 
 /* ---- ends ------------------------------------------------------------------------------------ */
@@ -273,8 +279,16 @@ static wk_strings output_names(const wk_graph *g) {
   return names;
 }
 
-static void add_pair(wk_str *to, const char *past, const char *present) {
-  wk_str_printf(to, "%s%s=%s", to->n ? "," : "", past, present);
+/* Deep models have hundreds: a note names the first ones. */
+static void add_pair(pairs *to, const char *past, const char *present) {
+  if (to->n++ < NAMED_PAIRS)
+    wk_str_printf(&to->text, "%s%s=%s", to->text.n ? "," : "", past, present);
+}
+
+static const char *text_of(const keeping *k, const pairs *p) {
+  return p->n <= NAMED_PAIRS ? p->text.s
+                             : wk_arena_printf(k->arena, "%s and %zu more", p->text.s,
+                                               p->n - NAMED_PAIRS);
 }
 
 static wk_status keep_found(keeping *k, const char *past) {
@@ -299,10 +313,13 @@ static wk_status keep_auto(keeping *k, const char *path, wk_notes *notes) {
                                  k->left.n ? "inputs and outputs that belong together by their "
                                              "names have different types"
                                            : "no input past… has an output present…"));
-  if (!s) wk_model_add_note(notes, path, wk_arena_printf(k->arena, "state: %s", k->taken.s));
+  if (!s)
+    wk_model_add_note(notes, path,
+                      wk_arena_printf(k->arena, "state: %s", text_of(k, &k->taken)));
   if (!s && k->left.n)
     wk_model_add_note(notes, path,
-                      wk_arena_printf(k->arena, "no state, as types differ: %s", k->left.s));
+                      wk_arena_printf(k->arena, "no state, as types differ: %s",
+                                      text_of(k, &k->left)));
   return s;
 }
 
@@ -319,8 +336,8 @@ wk_status wk_model_keep(wk_module *m, const wk_strings *options, const char *pat
   wk_vec_free(&k.grown);
   wk_vec_free(&k.past);
   wk_vec_free(&k.present);
-  wk_str_free(&k.taken);
-  wk_str_free(&k.left);
+  wk_str_free(&k.taken.text);
+  wk_str_free(&k.left.text);
   wk_arena_free(k.arena);
   return s;
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Caffe2 nets in both forms, models as protobuf text, and what is wrong with either.
+root=$(cd "$(dirname "$0")/../.." && pwd)
 source "$(dirname "$0")/lib.bash" "$@"
 small_models
 cat >net.pbtxt <<'EOF'
@@ -188,6 +189,20 @@ gives 'lengths of nothing' '^y f32\[2,2\] min 0 max 0' "$wick" run "${bags[@]}"
 sed 's/floats: 0 //' init.pbtxt >short.pbtxt
 refuses 'too few values' 3 "'values' holds 1 elements, the shape needs 2" \
   "$wick" compile net.pb --init-net short.pbtxt --shape x=1x3
+
+# A detector: as many images and regions as a run has.
+detector=("$root/tests/caffe2/Detector/predict_net.pbtxt"
+          --init-net "$root/tests/caffe2/Detector/init_net.pb")
+check 'a detector, compile' "$wick" compile "${detector[@]}" --shape data=1..2x3x20x24 \
+  --shape infos=1..2x3 -q -o detector.wick
+npy data.npy '<f4' 1,3,20,24 && npy two.npy '<f4' 2,3,20,24
+npy infos.npy '<f4' 1,3
+gives 'a detector, nothing found' '^kept_boxes f32\[0,4\]' \
+  "$wick" run detector.wick -i data=data.npy -i infos=infos.npy
+gives 'a detector, open batch' '^counts f32\[1\]' \
+  "$wick" run detector.wick -i data=data.npy -i infos=infos.npy
+refuses 'a detector, images without infos' 3 'GenerateProposals rois' \
+  "$wick" run detector.wick -i data=two.npy -i infos=infos.npy
 
 # net NAME STATUS WANT EDIT: the net with an edit by sed.
 net() {

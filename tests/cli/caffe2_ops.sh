@@ -8,7 +8,7 @@ net() { # operators, then the output
 arg() { printf 'arg { name: "%s" %s } ' "$@"; }
 
 # All refusals at once, each with its reason; what reads their outputs is looked at.
-net 'input: "x" output: "r" output: "n" type: "GatherRanges"' \
+net 'input: "x" output: "r" output: "n" type: "SparseLabelSplit"' \
   'input: "r" output: "y" type: "Python"' 'input: "y" output: "a" type: "Relu"' \
   'input: "a" output: "b" type: "Fancy"' \
   "input: \"b\" output: \"c\" type: \"Cast\" $(arg to 'i: 4')" c

@@ -140,6 +140,12 @@ grows() {
     -o grown.wick
   rm grown
   [[ $(walk "${run[@]}") == "$by_hand" ]] && good || bad 'several entries differ'
+  # what com.microsoft's attention has of it, all of whose products end where tokens do
+  "$wick" compile -q "$nets/gqa.onnx" --bind "seq=1..4,past=0..32,total=past+seq" --state auto \
+    --emit program -o program.txt 2>err
+  grep -q 'copy.*past_key' program.txt && bad 'a cache is copied' || good
+  [[ $(grep -c '^ *matmul.* below ' program.txt) == 10 ]] && good ||
+    bad "$(grep matmul program.txt)"
   refuses 'a part of them' 4 'past_v has the size of input past_k \(past\)' "${open[@]}" \
     --state past_k=present_k
   refuses 'a first length' 2 'begins with none, past=0..12' "$wick" compile -q \

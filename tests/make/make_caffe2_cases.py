@@ -669,10 +669,12 @@ def assigned(table, rows, patch):
     return y
 
 
-parser = cli.options(__doc__)
-parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/caffe2", metavar="FOLDER")
-options = parser.parse_args()
-peers.need("numpy", "onnx", "google.protobuf")
-for make in (channels_last, legacy_pads, dense, elementwise, reductions, shapes,
-             features, int8, corners):
-    make(options.out)
+if __name__ == "__main__":
+    parser = cli.options(__doc__)
+    parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests/caffe2",
+                        metavar="FOLDER")
+    options = parser.parse_args()
+    peers.need("numpy", "onnx", "google.protobuf")
+    for make in (channels_last, legacy_pads, dense, elementwise, reductions, shapes,
+                 features, int8, corners):
+        make(options.out)

@@ -56,22 +56,38 @@ def save(path, array, name):
     path.write_bytes(numpy_helper.from_array(np.asarray(array), name).SerializeToString())
 
 
+def set_argument(op, name, v):
+    a = op.arg.add(name=name)
+    if isinstance(v, (list, tuple)):
+        (a.floats if isinstance(v[0], float) else a.ints).extend(v)
+    elif isinstance(v, str):
+        a.s = v.encode()
+    elif isinstance(v, float):
+        a.f = v
+    else:
+        a.i = v
+
+
 class Net:
     def __init__(self, name):
         self.net = caffe2_net.message("NetDef")(name=name)
         self.inputs, self.weights, self.results = {}, {}, {}
 
     def op(self, kind, inputs, output, result, **arguments):
-        op = self.net.op.add(type=kind, input=inputs.split(), output=[output])
+        """result: one for each output, or of a single one itself. None: it is no output of the
+        net."""
+        outputs = output.split()
+        op = self.net.op.add(type=kind, input=inputs.split(), output=outputs)
         for name, v in arguments.items():
-            op.arg.add(name=name, i=v)
-        self.results[output] = result
+            set_argument(op, name, v)
+        self.results.update(zip(outputs, result if isinstance(result, tuple) else [result]))
 
     def write(self, out):
         data = out / "caffe2" / self.net.name / "test_data_set_0"
         data.mkdir(parents=True, exist_ok=True)
+        results = {k: v for k, v in self.results.items() if v is not None}
         self.net.external_input.extend(self.inputs)
-        self.net.external_output.extend(self.results)
+        self.net.external_output.extend(results)
         caffe2_net.write(self.net, data.parent / "predict_net.pbtxt")
         caffe2_net.write(caffe2_net.fills(self.weights), data.parent / "init_net.pb")
         infos = {k: [helper.np_dtype_to_tensor_dtype(v.dtype), list(v.shape)]
@@ -79,7 +95,7 @@ class Net:
         (data.parent / "value_info.json").write_text(json.dumps(infos) + "\n")
         for i, (k, v) in enumerate(self.inputs.items()):
             save(data / f"input_{i}.pb", v, k)
-        for i, (k, v) in enumerate(self.results.items()):
+        for i, (k, v) in enumerate(results.items()):
             save(data / f"output_{i}.pb", v, k)
 
 
@@ -162,6 +178,60 @@ def lengths(out):
     np.add.at(dense, c.inputs["to"], c.inputs["cube"].astype(np.float64))
     c.op("SparseToDense", "to cube like", "dense", dense.astype(np.float32))
     c.op("SparseToDense", "known cube", "short", dense[:9].astype(np.float32))
+    c.write(out)
+
+
+def packed(rows, lengths, most=None, fill=0):
+    """A row of places for each segment, and which of them hold one of its rows."""
+    parts = np.split(rows, np.cumsum(lengths))[:-1]
+    most = max(lengths) if most is None else most
+    y = np.full((len(lengths), most, *rows.shape[1:]), fill, rows.dtype)
+    for row, part in zip(y, parts):
+        row[:len(part)] = part
+    return y, np.arange(most) < np.array(lengths)[:, None]
+
+
+def top_k(line, lengths, k):
+    """The k largest of each segment with their places in it, the first of equals first."""
+    values, places = np.zeros((len(lengths), k), np.float32), np.full((len(lengths), k), -1)
+    for v, p, part in zip(values, places, np.split(line, np.cumsum(lengths))):
+        order = sorted(range(len(part)), key=lambda i: (-part[i], i))[:k]
+        v[:len(order)], p[:len(order)] = part[order], order
+    return values, places.astype(np.int32)
+
+
+def segments(out):
+    """As many rows as lengths say."""
+    rng = np.random.default_rng(8)
+    c = Net("Segments")
+    line, cube = (rng.integers(-9, 9, s).astype(np.float32) / 4 for s in (7, (7, 3, 2)))
+    c.inputs = dict(line=line, cube=cube, whole=rng.integers(-9, 9, (7, 2)),
+                    lengths=np.int32(LENGTHS), wide=np.int64(LENGTHS),
+                    chosen=np.int32([2, 0, 2, 1, 3]), rows=rng.standard_normal((4, 5, 3)))
+    rows = c.inputs["rows"] = c.inputs["rows"].astype(np.float32)
+    c.op("PackSegments", "lengths cube", "cube_packed mask", packed(cube, LENGTHS),
+         return_presence_mask=1)
+    c.op("PackSegments", "wide line", "line_packed", packed(line, LENGTHS, fill=-np.inf)[0],
+         pad_minf=1)
+    c.op("PackSegments", "lengths whole", "whole_packed mask_of_6", packed(
+        c.inputs["whole"], LENGTHS, 6), return_presence_mask=1, max_length=6)
+    c.op("UnpackSegments", "wide cube_packed", "cube_again", cube)
+    some = np.concatenate([r[:n] for r, n in zip(rows, LENGTHS)])
+    c.op("UnpackSegments", "lengths rows", "unpacked", some)
+    c.op("UnpackSegments", "long rows", "cut",
+         np.concatenate([r[:n] for r, n in zip(rows, [7, 1, 0, 9])]), max_length=5)
+    c.inputs["long"] = np.int32([7, 1, 0, 9])
+    parts = np.split(cube, np.cumsum(LENGTHS))
+    c.op("LengthsGather", "cube lengths chosen", "gathered",
+         np.concatenate([parts[i] for i in c.inputs["chosen"]]))
+    ranges = c.inputs["ranges"] = np.int32([[[1, 2], [0, 0], [0, 5]], [[6, 1], [9, 0], [2, 2]]])
+    at = [np.arange(first, first + n) for first, n in ranges.reshape(-1, 2)]
+    c.op("GatherRanges", "line ranges", "ranged counts",
+         (line[np.concatenate(at)], ranges[:, :, 1].sum(1).astype(np.int32)))
+    distinct, place = np.unique(c.inputs["chosen"], return_inverse=True)
+    c.op("Unique", "chosen", "distinct place", (distinct, place.astype(np.int32)))
+    for k in (1, 3, 9):
+        c.op("LengthsTopK", "line lengths", f"top_{k} place_{k}", top_k(line, LENGTHS, k), k=k)
     c.write(out)
 
 
@@ -318,9 +388,10 @@ def loops_with_constants(out):
     loops(out, "EmbeddingBagLoopConstants", ["zero", "one", "true"])
 
 
-parser = cli.options(__doc__)
-parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests", metavar="FOLDER")
-options = parser.parse_args()
-peers.need("numpy", "onnx", "google.protobuf")
-for make in (tables, rows, lengths, aten, loops, gathered, loops_with_constants):
-    make(options.out)
+if __name__ == "__main__":
+    parser = cli.options(__doc__)
+    parser.add_argument("--out", type=pathlib.Path, default=cli.ROOT / "tests", metavar="FOLDER")
+    options = parser.parse_args()
+    peers.need("numpy", "onnx", "google.protobuf")
+    for make in (tables, rows, lengths, segments, aten, loops, gathered, loops_with_constants):
+        make(options.out)

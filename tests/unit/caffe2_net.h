@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Nets of one operator of Caffe2 as protobuf text, of a row: inputs as "x=1x3x8x8 w=4x3x3x3",
+ * Nets of one operator of Caffe2 as protobuf text, of a row: inputs as "x=1x3x8x8 w=4..9x3x3x3",
  * outputs as "y z", arguments as kernel=3 pads=[1,2] scale=0.5 mode="edge". */
 #ifndef WICK_TEST_CAFFE2_NET_H
 #define WICK_TEST_CAFFE2_NET_H
@@ -44,7 +44,12 @@ static inline void caffe2_shape(wk_bind_shape *s, char *input) {
   assert_non_null(dims);
   *dims++ = 0;
   *s = (wk_bind_shape){.input = input};
-  for (; *dims; dims += *dims == 'x') s->dims[s->rank++] = strtoll(dims, &dims, 10);
+  for (; *dims; dims += *dims == 'x', s->rank++) {
+    s->least[s->rank] = s->dims[s->rank] = strtoll(dims, &dims, 10);
+    if (strncmp(dims, "..", 2) != 0) continue;
+    s->is_open = true;
+    s->dims[s->rank] = strtoll(dims + 2, &dims, 10);
+  }
 }
 
 static inline caffe2_net caffe2_net_of(const char *type, const char *in, const char *out,

@@ -272,6 +272,32 @@ static void matmul_broadcast_case(wk_program *p) {
   ((wk_attr_matmul *)i->attrs)->epilogue = EXPR_F32(p, "add(f32(i32(%0)), %1)", 2);
 }
 
+/* Few rows, and B at run time in rows or, `columns`, in columns: read where it lies. */
+static void few_rows(wk_program *p, wk_dtype t, int64_t m, int64_t n, int64_t k, bool columns) {
+  wk_view y = OUT(p, t, 2, m, n), a = IN(p, t, 2, m, k);
+  wk_view b = columns ? IN(p, t, 2, n, k) : IN(p, t, 2, k, n);
+  append(p, WK_OP_MATMUL, 1, 3, y, a, columns ? PERM(b, 0, 2, 1) : b);
+}
+
+static void matmul_rows_case(wk_program *p) {
+  few_rows(p, WK_F32, 1, 64, 41, false);
+  few_rows(p, WK_F32, 6, 48, 7, false);
+  few_rows(p, WK_F32, 2, 80, 3, false);
+  few_rows(p, WK_F16, 3, 64, 5, false);
+}
+
+static void matmul_columns_case(wk_program *p) {
+  few_rows(p, WK_F32, 1, 50, 64, true);
+  few_rows(p, WK_F32, 6, 33, 96, true);
+  few_rows(p, WK_F32, 3, 16, 160, true);
+  few_rows(p, WK_F16, 2, 17, 16, true);
+  few_rows(p, WK_BF16, 2, 40, 32, true);
+  wk_view y = OUT(p, WK_F32, 2, 70), a = IN(p, WK_F32, 2, 64), b = IN(p, WK_F32, 70, 64);
+  wk_inst *i = append(p, WK_OP_MATMUL, 1, 5, y, a, PERM(b, 1, 0), CONST(p, WK_F32, 70),
+                      IN(p, WK_F32, 2, 70));
+  ((wk_attr_matmul *)i->attrs)->epilogue = EXPR_F32(p, "add(max(%0, 0.0f32), %1)", 2);
+}
+
 static void matmul_types_case(wk_program *p) {
   append(p, WK_OP_MATMUL, 1, 3, OUT(p, WK_I32, 5, 70), IN(p, WK_I8, 5, 40), IN(p, WK_I8, 40, 70));
   append(p, WK_OP_MATMUL, 1, 3, OUT(p, WK_F16, 5, 7), IN(p, WK_F16, 5, 6), IN(p, WK_F16, 6, 7));
@@ -628,6 +654,8 @@ static const program_case program_cases[] = {
     {"matmul_swapped", matmul_swapped_case, 0, NULL},
     {"matmul_batch", matmul_batch_case, 0, NULL},
     {"matmul_broadcast", matmul_broadcast_case, 0, NULL},
+    {"matmul_rows", matmul_rows_case, 1e-2, NULL},
+    {"matmul_columns", matmul_columns_case, 1e-2, NULL},
     {"matmul_types", matmul_types_case, 1e-3, NULL},
     POOL_CASES,
     {"gather", gather_case, 0, NULL},

@@ -21,7 +21,7 @@
 /* Instructions as they are printed, from their attributes on; in order. */
 static const struct {
   const char *text;
-  const char *limits[9]; /* NULL: as many as there are instructions */
+  const char *limits[11]; /* NULL: as many as there are instructions */
 } cases[] = {
     /* element by element, row by row */
     {HEAD "  %p = matmul(%x, %w)\n  %y = map(%p) {body=\"exp(%0)\"}\n  output %y\n" OPEN,
@@ -60,6 +60,18 @@ static const struct {
      "  %s = map(%c, %p, %z) {body=\"select(%0, %1, %2)\"}\n  %r = reduce(%s) {axes=[1]}\n"
      "  output %r\n}}",
      {"map", "matmul below 1 %t", "map", "map", "reduce"}},
+    /* one that is computed before the other has no limit by it */
+    {HEAD "  %b = map(%x) {body=\"exp(%0)\"}\n  %i = constant i64[8] {0, 1, 2, 3, 4, 5, 6, 7}\n"
+     "  %t = map(%n) {body=\"add(%0, 1i64)\"}\n"
+     "  %c = map(%i, %t) {body=\"lt(%0, %1)\"} : bool[8]\n  %d = reshape(%c) {shape=[8,1]}\n"
+     "  %s = map(%d, %b) {body=\"select(%0, %1, 0.0f32)\"}\n"
+     "  %q = reduce(%s) {axes=[0,1,2]}\n  %r = reshape(%q) {shape=[]}\n"
+     "  %u = map(%r) {body=\"i64(%0)\"}\n"
+     "  %e = map(%i, %u) {body=\"lt(%0, %1)\"} : bool[8]\n  %f = reshape(%e) {shape=[8,1]}\n"
+     "  %g = map(%f, %x) {body=\"select(%0, %1, 0.0f32)\"}\n  %h = reduce(%g) {axes=[1]}\n"
+     "  output %h\n}}",
+     {"map", "map", "map below 0 %t", "map below 1 %t", "reduce below 1 %t", "map",
+      "map below 0 %u", "map below 1 %u", "reduce below 1 %u"}},
     /* what a product sums over is zero from the size on */
     {HEAD MASK "  %s = map(%c, %x) {body=\"select(%0, %1, 0.0f32)\"}\n"
      "  %t = transpose(%s) {perm=[0,2,1]}\n  %g = matmul(%t, %s)\n"

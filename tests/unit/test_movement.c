@@ -220,7 +220,7 @@ static const rewrite_case lifts[] = {
     {NULL, "%a = reshape(%x) {shape=[6,4]}\n%b = add(%a, %k2)\n%y = reshape(%b) {shape=[2,3,4]}\n"
      Y, "add"},
     {NULL, "%a = reshape(%x) {shape=[6,4]}\n%b = add(%a, %o)\n%y = reshape(%b) {shape=[2,3,4]}\n"
-     Y, "reshape add reshape"},
+     Y, "reshape add"},
     {NULL, "%a = reshape(%x) {shape=[6,4]}\n%b = add(%a, %v)\n%y = reshape(%b) {shape=[24]}\n" Y,
      "reshape add reshape"},
     {NULL, "%a = reshape(%x) {shape=[6,4]}\n%b = add(%a, %u)\n%y = reshape(%b) {shape=[2,3,4]}\n"
@@ -232,7 +232,13 @@ static const rewrite_case lifts[] = {
     {NULL, "%a = reshape(%u) {shape=[1,6,4]}\n%b = add(%a, %s)\n%y = reshape(%b) {shape=[6,4]}\n"
      Y, "reshape add"},
     {NULL, "%a = reshape(%x) {shape=[6,4]}\n%b = softmax(%a) {axis=1}\n"
-     "%y = reshape(%b) {shape=[2,3,4]}\n" Y, "reshape softmax reshape"}};
+     "%y = reshape(%b) {shape=[2,3,4]}\n" Y, "softmax"},
+    {NULL, "%a = reshape(%x) {shape=[6,4]}\n%b = log_softmax(%a) {axis=1}\n"
+     "%y = reshape(%b) {shape=[2,3,4]}\n" Y, "log_softmax"},
+    {NULL, "%a = reshape(%x) {shape=[6,4]}\n%b = softmax(%a) {axis=0}\n"
+     "%y = reshape(%b) {shape=[2,3,4]}\n" Y, "reshape softmax reshape"},
+    {NULL, "%a = reshape(%x) {shape=[6,4]}\n%b = softmax(%a) {axis=1}\n"
+     "%y = reshape(%b) {shape=[2,12]}\n" Y, "reshape softmax reshape"}};
 
 static const rewrite_case meetings[] = {
     {"%x: f32[2,3,4], %z: f32[2,3,4], %q: f32[4,2,3], %u: f32[3,4,2]",

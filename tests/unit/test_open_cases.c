@@ -121,6 +121,11 @@ static void compare_at(const char *text, wk_runner *open, int64_t n) {
   "If c -> w {then_branch=(" a ") else_branch=(" b ")}; out w"
 
 static const char *const followed[] = {
+    /* a loop of less than nothing has no slices */
+    "in x f32[N,2]; Shape x -> d; init z i64[1]={0}; Gather d,z -> n; init k i64[1]={3}; "
+    "Sub n,k -> t; init c bool[]={1}; Loop t,c -> r {body=(in i i64[]; in g bool[]; "
+    "Identity g -> h; Cast i -> f {to=1}; init o i64[1]={2}; Expand f,o -> e; out h; out e)}; "
+    "Concat r,x -> y {axis=0}; out y",
     "in x u8[N]; ReduceMax x -> y; ReduceMin x -> z; out y; out z",
     "in x u8[N]; ArgMax x -> y; ArgMin x -> z; out y; out z",
     "in x u8[1,1,N]; MaxPool x -> y {kernel_shape=[2] pads=[1,1]}; out y",

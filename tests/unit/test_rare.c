@@ -472,9 +472,11 @@ static void boxes(void **state) {
              "buffer const %%i : 4 = {0, 0, %d, 62}\nbuffer const %%t : 4 = {0, 0, %d, 191}\n"
              "buffer output 0 %%y : i64[30,3]\n"
              "non_max_suppression(@out %%y[30,3]:i64; @in %%b[2,%d,4]:f32, @in %%s[2,%d,%d]:f32, "
-             "@in %%m[1]:i64, @in %%i[1]:f32, @in %%t[1]:f32) {center_point=%d, rows=30}",
+             "@in %%m[1]:i64, @in %%i[1]:f32, @in %%t[1]:f32) {center_point=%d, rows=30, "
+             "overlap=\"%s\"}",
              n, classes, n, (int)PICK(&r, 0, 1, 3, 10), (int)PICK(&r, 0, 128, 230),
-             (int)PICK(&r, 0, 128), n, classes, n, times % 2);
+             (int)PICK(&r, 0, 128), n, classes, n, times % 2,
+             (const char *const[]){"area", "corners", "pixels"}[times % 3]);
     run_case(&r, &(inst_c_case){.text = form});
   }
 }

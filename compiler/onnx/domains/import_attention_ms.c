@@ -188,7 +188,8 @@ static const wk_size *present_size(wk_onnx_node *c, group *g, wk_value_id past) 
 }
 
 /* The cache with the new rows. Rows past a sample's length keep what the past has there, as where
- * ONNX Runtime shares the buffers. */
+ * ONNX Runtime shares the buffers: zeros behind it, but for a past that stays from run to run,
+ * which has what was written there. */
 static wk_value_id present(wk_onnx_node *c, group *g, int input, wk_value_id x) {
   if (c->status || !wk_onnx_has(c, input)) return x;
   wk_value_id past = c->in[input];
@@ -203,7 +204,8 @@ static wk_value_id present(wk_onnx_node *c, group *g, int input, wk_value_id x) 
   wk_onnx_valid(c, g->total || room > t.dims[2] || g->length <= t.dims[2],
                 "%lld new positions do not fit a past of length %lld", (long long)g->length,
                 (long long)t.dims[2]);
-  past = wk_extent_filled(c, past, 2, wk_extent_scalar(c, t.dtype, WK_FILL_ZERO));
+  bool stays = c->g == c->im->m->main && wk_extents_growing(c->im, past) == 2;
+  if (!stays) past = wk_extent_filled(c, past, 2, wk_extent_scalar(c, t.dtype, WK_FILL_ZERO));
   past = wk_extent_room(c, past, 2, room);
   if (c->status) return WK_NONE;
   wk_extent_dims(c, past, dims);

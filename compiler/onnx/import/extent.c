@@ -426,14 +426,15 @@ static wk_onnx_handler rule_of(const wk_onnx_node *c) {
 
 /* An operator whose results have sizes that depend on values. */
 static bool is_source(const wk_onnx_node *c) {
-  static const char *const names[] = {
+  static const struct { const char *domain, *name; } sources[] = {
 #define EXTENT(domain, name, rule)
-#define EXTENT_SOURCE(domain, name, rule) name,
+#define EXTENT_SOURCE(domain, name, rule) {domain, name},
 #include "compiler/onnx/import/extents.def"
 #undef EXTENT
   };
-  for (size_t i = 0; i < WK_COUNTOF(names); i++)
-    if (!*c->row->domain && !strcmp(c->row->name, names[i])) return true;
+  for (size_t i = 0; i < WK_COUNTOF(sources); i++)
+    if (!strcmp(c->row->domain, sources[i].domain) && !strcmp(c->row->name, sources[i].name))
+      return true;
   return false;
 }
 

@@ -80,13 +80,17 @@ static const wk_size *size_by(wk_onnx_node *c, const wk_formula *f) {
   return sum;
 }
 
-/* The most that what it is made of may be, where that grows from run to run; -1: it does not. */
+/* What is kept and what a run adds to it, `past + seq`, is no more than there is room for; -1: the
+ * formula is another one. */
 static int64_t kept_most(const wk_extents *e, const wk_formula *f) {
-  for (int i = 0; i < f->n; i++)
-    for (size_t k = 0; k < e->inputs.n && f->terms[i].n == 1; k++) {
-      const wk_open_input *open = &e->inputs.data[k];
-      if (open->is_kept && !strcmp(open->symbol, f->terms[i].symbols[0])) return open->most;
-    }
+  if (f->n != 2) return -1;
+  for (int i = 0; i < 2; i++)
+    if (f->terms[i].n != 1 || f->terms[i].factor != 1) return -1;
+  for (size_t k = 0; k < e->inputs.n; k++) {
+    const wk_open_input *open = &e->inputs.data[k];
+    for (int i = 0; i < 2 && open->is_kept; i++)
+      if (!strcmp(open->symbol, f->terms[i].symbols[0])) return open->most;
+  }
   return -1;
 }
 

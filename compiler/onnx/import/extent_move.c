@@ -74,6 +74,9 @@ static wk_value_id append(wk_onnx_node *c, const wk_value_id xs[2], int axis,
     x = wk_make_gather(c, x, row, axis);
   }
   wk_value_id fits = wk_make_2(c, WK_OP_LESS_EQUAL, all, wk_extent_number(c, room));
+  wk_value_id is_size = wk_make_2(c, WK_OP_GREATER_EQUAL, wk_size_value(c, from),
+                                  wk_extent_number(c, 0)); /* a file may say another */
+  fits = wk_make_2(c, WK_OP_AND, fits, is_size);
   const char *reason = wk_arena_printf(c->im->m->arena, "%s along axis %d of %s is more than %lld",
                                        wk_size_text(c, dims[axis]), axis,
                                        wk_val(c->g, xs[0])->name, (long long)room);

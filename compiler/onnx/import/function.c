@@ -96,7 +96,7 @@ wk_status wk_import_call(wk_onnx_node *c, const Onnx__FunctionProto *fn) {
   wk_frame *frame = wk_arena_alloc(c->im->arena, sizeof *frame);
   *frame = (wk_frame){.opsets = fn->n_opset_import ? fn->opset_import : caller->opsets,
                       .n_opsets = fn->n_opset_import ? fn->n_opset_import : caller->n_opsets,
-                      .function = fn, .caller = caller};
+                      .function = fn, .call = c->name, .caller = caller};
   WK_TRY(resolve_attributes(c, fn, frame));
   wk_scope *s = wk_scope_new(c->scope, true, c->g, frame);
   wk_scope_enter(c->im, s, c->proto, fn);

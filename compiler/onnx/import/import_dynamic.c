@@ -162,6 +162,7 @@ wk_value_id wk_onnx_kept_boxes(wk_onnx_node *c) {
     return WK_NONE;
   WK_MAKE_ATTRS(c, a, NON_MAX_SUPPRESSION, non_max_suppression);
   a->center_point = wk_onnx_int(c, "center_point_box", 0) != 0;
+  a->overlap = wk_onnx_text(c, "overlap", a->overlap); /* of the domain wick only */
   a->rows = rows;
   wk_value_id in[5], y;
   for (int i = 0; i < 5; i++) {

@@ -76,17 +76,22 @@ static choice sizes_of(wk_onnx_node *c, branches *b, int output, int axis) {
   return x;
 }
 
+/* Until the next value of the branch is made. */
+static const wk_type *type_of_output(const branches *b, int branch, int output) {
+  return &wk_val(b->body[branch].g, b->out[branch][output].value)->type;
+}
+
 /* Room for the larger of both, and a choice where the sizes differ. */
 static void meet(wk_onnx_node *c, branches *b, int output) {
-  const wk_type *t[2];
-  for (int k = 0; k < 2; k++) t[k] = &wk_val(b->body[k].g, b->out[k][output].value)->type;
-  for (int axis = 0; t[0]->rank == t[1]->rank && axis < t[0]->rank && wk_onnx_ok(c); axis++) {
+  int rank[2];
+  for (int k = 0; k < 2; k++) rank[k] = type_of_output(b, k, output)->rank;
+  for (int axis = 0; rank[0] == rank[1] && axis < rank[0] && wk_onnx_ok(c); axis++) {
     const choice x = b->sizes[output][axis] = sizes_of(c, b, output, axis);
     if (!is_one_size(c, &x)) choice_of(b, &x);
     int64_t room = 0;
     for (int k = 0; k < 2; k++) {
-      t[k] = &wk_val(b->body[k].g, b->out[k][output].value)->type;
-      if (t[k]->dims[axis] > room) room = t[k]->dims[axis];
+      int64_t own = type_of_output(b, k, output)->dims[axis];
+      if (own > room) room = own;
     }
     for (int k = 0; k < 2; k++) {
       wk_onnx_node inner = wk_body_node(c, &b->body[k]);
@@ -128,8 +133,7 @@ static void add_outputs(wk_onnx_node *c, branches *b) {
     for (int k = 0; k < 2; k++) {
       wk_graph_output(b->body[k].g, b->body[k].p->output[i]->name, b->out[k][i].value);
     }
-    const wk_type *then_type = &wk_val(b->body[0].g, b->out[0][i].value)->type;
-    const wk_type *else_type = &wk_val(b->body[1].g, b->out[1][i].value)->type;
+    const wk_type *then_type = type_of_output(b, 0, i), *else_type = type_of_output(b, 1, i);
     if (wk_type_equal(then_type, else_type)) continue;
     wk_str text = {0};
     wk_type_print(&text, then_type);

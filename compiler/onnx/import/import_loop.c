@@ -308,8 +308,8 @@ static void find_size(wk_onnx_node *c, loop *l) {
   int64_t n;
   const wk_size *const *size = wk_extent_elements(c, c->in[0], &n);
   if (!size || c->im->opt->purpose != WK_FOR_INFERENCE) return;
-  l->size = size[0];
-  l->trip = wk_size_most(c, size[0]);
+  l->size = wk_size_max(c, size[0], wk_size_const(c, 0));
+  l->trip = wk_size_most(c, l->size);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */

@@ -65,6 +65,7 @@ typedef struct wk_frame {
   const wk_frame_attribute *attributes;
   size_t n_attributes;
   const Onnx__FunctionProto *function; /* NULL: the model itself */
+  const char *call; /* the node that calls it, whose name nodes without one have */
   const struct wk_frame *caller;
 } wk_frame;
 

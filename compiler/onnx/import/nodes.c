@@ -222,13 +222,18 @@ const char *wk_onnx_node_name(wk_arena *a, const Onnx__NodeProto *p) {
                          p->n_output ? p->output[0] : "");
 }
 
+static const char *name_of(wk_importer *im, const wk_scope *s, const Onnx__NodeProto *p) {
+  bool is_named = p->name && *p->name;
+  return s->frame->call && !is_named ? s->frame->call : wk_onnx_node_name(im->m->arena, p);
+}
+
 static wk_status import_node(wk_importer *im, wk_scope *s, const Onnx__NodeProto *p) {
   operands small;
   bool unknown;
   if (!p->op_type || !*p->op_type) return wk_error(WK_INPUT, "a node has no operator");
   if (im->nodes_left-- <= 0) return wk_error(WK_RESOURCE, "the model has too many nodes");
   wk_onnx_node c = {.im = im, .scope = s, .g = s->g, .proto = p, .n_out = (int)p->n_output,
-                    .name = wk_onnx_node_name(im->m->arena, p)};
+                    .name = name_of(im, s, p)};
   const char *domain = wk_onnx_domain(p->domain);
   c.opset = wk_frame_opset(s->frame, domain);
   c.row = wk_onnx_row_find(domain, p->op_type);

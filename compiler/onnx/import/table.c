@@ -21,7 +21,6 @@ const wk_onnx_row *wk_onnx_row_find(const char *domain, const char *name) {
                                   wk_onnx_own,      WK_OP_IDENTITY};
   static const wk_onnx_row custom = {"", "custom", 1, INT64_MAX, 0, -1, 0, wk_onnx_custom,
                                      WK_OP_CUSTOM};
-  if (strcmp(domain, WK_ONNX_OWN_DOMAIN) == 0) return &own;
   size_t low = 0, high = WK_COUNTOF(rows);
   while (low < high) {
     size_t mid = low + (high - low) / 2;
@@ -30,6 +29,7 @@ const wk_onnx_row *wk_onnx_row_find(const char *domain, const char *name) {
     if (order < 0) low = mid + 1;
     else high = mid;
   }
+  if (strcmp(domain, WK_ONNX_OWN_DOMAIN) == 0) return &own;
   return wk_custom_find(domain, name) ? &custom : NULL;
 }
 

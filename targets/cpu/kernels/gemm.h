@@ -8,6 +8,10 @@
 
 #include "targets/cpu/kernels/dot.h"
 
+/* Where a product has B: in panels; to be packed into panels as it is needed; or read where it
+ * lies, once, for few rows: rows of neighbouring columns, or columns of neighbouring k. */
+typedef enum { WK_B_PANELS, WK_B_TO_PACK, WK_B_ROWS, WK_B_COLUMNS } wk_b_place;
+
 /* ---- register tile --------------------------------------------------------------------------- */
 
 typedef struct {
@@ -17,6 +21,9 @@ typedef struct {
   bool row_table; /* row offsets of y and the operands come from tables of int64 bytes */
   bool own_heads; /* heads are of each block of k by itself */
   bool by_k;      /* a pointer for each k instead of each row, whose rows are neighbours */
+  wk_b_place b;   /* ROWS, COLUMNS: one tap; COLUMNS: one vector, k in whole vectors */
+  int64_t b_step; /* bytes, of ROWS between values of k, of COLUMNS between columns */
+  int64_t k;      /* COLUMNS: values of k */
   wk_cpu_types types;
   const wk_cpu_epilogue *epi;
 } wk_tile_key;
@@ -29,7 +36,7 @@ enum {
   WK_TILE_ASTEP,
   WK_TILE_AOFF, /* bytes added to every row pointer */
   WK_TILE_KC,   /* words per tap */
-  WK_TILE_B,    /* the first block of k: after the heads */
+  WK_TILE_B,    /* the first block of k: after the heads; ROWS, COLUMNS: the first column */
   WK_TILE_PF, /* memory to bring into level 2 meanwhile, 32 bytes per k; NULL: A's rows of the
                  next tile, whose row pointers are ANEXT bytes after these */
   WK_TILE_ANEXT, /* by_k: bytes per k from PF on, one line of each */
@@ -43,6 +50,11 @@ enum {
 #define WK_TILE_MAX_ARGS (WK_TILE_OPS + 2 * WK_CPU_MAX_OPERANDS)
 
 wk_ssa wk_tile_codegen(wk_llvm *e, const wk_tile_key *key);
+/* tile_columns.c: adds to the sums of each row, a vector of columns, those of B's columns from `b`
+ * on; `lanes` are valid (NULL: all), others repeat the last. */
+enum { WK_COLUMNS_ROWS = 6 };
+void wk_columns_codegen(wk_llvm *e, const wk_tile_key *key, const wk_ssa *a, wk_ssa b, wk_ssa lanes,
+                        wk_ssa *acc);
 /* Identity of an epilogue as text of at most 63 characters. */
 void wk_epilogue_name(const wk_cpu_epilogue *epi, char out[64]);
 /* Types as text. */
@@ -97,8 +109,8 @@ typedef struct {
   int64_t pixel;         /* bytes of that many, in whole words */
   bool row_table;        /* output rows have no single stride */
   int64_t y_row, op_row[WK_CPU_MAX_OPERANDS];
-  bool pack_b; /* B is packed at run time from these byte strides; k elements */
-  int64_t b_k, b_n, k;
+  wk_b_place b;
+  int64_t b_k, b_n, k; /* of B that is in no panels yet: byte strides; k elements */
   wk_panels panels;
   wk_cpu_types types; /* in memory; of narrow floats tiles read A, and a B packed here, as f32 */
   /* Limits: 0: all; else which of the i64s behind the operands, from 1 on, says how many. */

@@ -29,7 +29,7 @@ static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 static wk_cpu_types tile_types(const wk_gemm *g) {
   wk_cpu_types t = g->types;
   if (wk_cpu_is_float(&t)) t.a = WK_F32;
-  if (wk_cpu_is_float(&t) && g->pack_b) t.b = WK_F32;
+  if (wk_cpu_is_float(&t) && g->b == WK_B_TO_PACK) t.b = WK_F32;
   return t;
 }
 
@@ -50,18 +50,18 @@ static void plan_tasks(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p) {
   int64_t reach = g->rows == WK_ROWS_PLAIN ? 1 : g->conv.stride_h * g->conv.stride_w;
   int64_t row_bytes = g->rows == WK_ROWS_PLAIN ? g->kc * 4 : g->pixel * reach;
   int64_t rows = min64(simd->l2_bytes / 4 / row_bytes, TABLE_BYTES / (8 * g->taps));
-  if (g->pack_b) rows = p->wide_row ? min64(simd->l2_bytes / 2 / row_bytes, TABLE_BYTES / 8)
-                                    : TABLE_BYTES / 8;
+  if (g->b == WK_B_TO_PACK)
+    rows = p->wide_row ? min64(simd->l2_bytes / 2 / row_bytes, TABLE_BYTES / 8) : TABLE_BYTES / 8;
   rows = max64(rows, p->wide_row ? p->rows : 4 * p->rows);
   p->blocks = wk_ceil_div(p->tiles, max64(1, rows / p->rows));
   double flops = 2.0 * (double)g->m * (double)g->n * (double)depth;
   double want = flops * (double)(g->batch[0] * g->batch[1]) / TASK_FLOPS;
   int64_t tasks = want < MAX_TASKS ? (int64_t)want : MAX_TASKS;
   int64_t each = wk_ceil_div(tasks, g->batch[0] * g->batch[1]);
-  if (p->k_blocks > 1 || p->tiles < 16 || g->pack_b)
+  if (p->k_blocks > 1 || p->tiles < 16 || g->b == WK_B_TO_PACK)
     p->groups = max64(p->groups, min64(count, wk_ceil_div(each, p->blocks)));
   if (p->k_blocks > 1) each = min64(each, FEW_TASKS); /* a block of k wants many tiles */
-  if (!g->pack_b)
+  if (g->b != WK_B_TO_PACK)
     p->blocks = max64(p->blocks, min64(wk_ceil_div(p->tiles, 8), wk_ceil_div(each, p->groups)));
   p->block_tiles = wk_ceil_div(p->tiles, p->blocks);
   p->blocks = wk_ceil_div(p->tiles, p->block_tiles);
@@ -85,7 +85,7 @@ static void plan_scratch(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p)
   if (p->k_blocks > 1) at += rows * g->panels.nv * width;
   p->pack_at = at = (int64_t)wk_align_up((uint64_t)at, 64);
   int64_t depth = p->k_blocks > 1 ? p->k_step : g->kc;
-  if (g->pack_b) at += (heads(simd, g) + depth + simd->lanes) * g->panels.nv * width;
+  if (g->b == WK_B_TO_PACK) at += (heads(simd, g) + depth + simd->lanes) * g->panels.nv * width;
   p->strip_at = at = (int64_t)wk_align_up((uint64_t)at, 64);
   if (g->rows == WK_ROWS_STRIP) at += wk_strip_bytes(simd, g, rows);
   p->wide_at = at = (int64_t)wk_align_up((uint64_t)at, 64);
@@ -103,16 +103,17 @@ static void make_plan(const wk_simd *simd, const wk_gemm *g, wk_gemm_plan *p) {
   bool widens = wk_cpu_is_float(&g->types) && g->types.a != WK_F32;
   if (widens) p->wide_row = (int64_t)wk_align_up((uint64_t)g->kc * 4, LINE) + LINE;
   int64_t k_bytes = g->panels.nv * simd->lanes * b_word(g);
-  int64_t limit = g->pack_b ? 64 << 10 : min64(K_BLOCK_BYTES, simd->l2_bytes / 4);
+  bool packs = g->b == WK_B_TO_PACK;
+  int64_t limit = packs ? 64 << 10 : min64(K_BLOCK_BYTES, simd->l2_bytes / 4);
   int64_t unit = g->taps > 1 ? g->kc : 4, units = wk_ceil_div(g->taps * g->kc, unit);
-  int64_t blocks = p->tiles > 1 || g->pack_b ? wk_ceil_div(units * unit * k_bytes, limit) : 1;
+  int64_t blocks = p->tiles > 1 || packs ? wk_ceil_div(units * unit * k_bytes, limit) : 1;
   p->k_step = wk_ceil_div(units, min64(blocks, units)); /* in units: taps, or 4 elements */
   p->k_blocks = wk_ceil_div(units, p->k_step);
   if (g->taps == 1) p->k_step *= unit;
   plan_tasks(simd, g, p);
   plan_scratch(simd, g, p);
   int64_t most = SCRATCH_BYTES + (p->wide_row ? simd->l2_bytes / 4 : 0);
-  while (p->scratch_bytes > most && p->block_tiles > 1 && !g->pack_b) {
+  while (p->scratch_bytes > most && p->block_tiles > 1 && g->b != WK_B_TO_PACK) {
     p->block_tiles -= wk_ceil_div(p->block_tiles, 8);
     p->blocks = wk_ceil_div(p->tiles, p->block_tiles);
     plan_scratch(simd, g, p);
@@ -196,7 +197,7 @@ static wk_ssa prefetch_at(driver *d, const panel *pn, wk_ssa b, wk_ssa depth, wk
   int64_t k_bytes = pn->nv * e->simd->lanes * b_word(d->g);
   int64_t b_bytes = d->g->panels.columns * d->g->taps * d->g->kc * b_word(d->g);
   bool b_stays = d->p->groups == 1 && d->p->blocks > 1 && b_bytes <= e->simd->l2_bytes / 4;
-  if (d->g->pack_b || b_stays) return rows_of_a;
+  if (d->g->b != WK_B_PANELS || b_stays) return rows_of_a;
   wk_ssa step = wk_llvm_mul(e, depth, k_bytes);
   wk_ssa next = wk_llvm_at(e, b, step);
   wk_ssa share = LLVMBuildMul(e->b, wk_llvm_sub(e, tile, d->tile0), wk_llvm_mul(e, depth, 32), "");
@@ -210,7 +211,12 @@ static void call_tile(driver *d, const panel *pn, int64_t rows, const wk_ssa *ar
                      .blocked = d->p->k_blocks > 1,
                      .masked = pn->masked,
                      .row_table = d->g->row_table,
-                     .own_heads = d->g->pack_b && heads(d->e->simd, d->g) > 0,
+                     .b = d->g->b,
+                     .b_step = d->g->b == WK_B_ROWS      ? d->g->b_k
+                               : d->g->b == WK_B_COLUMNS ? d->g->b_n
+                                                         : 0,
+                     .k = d->g->b == WK_B_COLUMNS ? d->g->k : 0,
+                     .own_heads = d->g->b == WK_B_TO_PACK && heads(d->e->simd, d->g) > 0,
                      .types = tile_types(d->g),
                      .epi = d->g->epi};
   wk_llvm_call(d->e, wk_tile_codegen(d->e, &key), args, WK_TILE_OPS + 2 * d->g->epi->n_operands);
@@ -265,7 +271,9 @@ static wk_ssa panel_block(driver *d, const panel *pn) {
   int64_t k_bytes = pn->nv * e->simd->lanes * b_word(g), unit = g->taps > 1 ? g->kc : 1;
   int64_t word = wk_dot_unit(&g->types), element = wk_dtype_size(g->types.b);
   int64_t first = heads(e->simd, g) * k_bytes;
-  if (!g->pack_b) {
+  if (g->b == WK_B_ROWS || g->b == WK_B_COLUMNS)
+    return wk_llvm_at(e, d->b, wk_llvm_mul(e, pn->column, g->b_n));
+  if (g->b != WK_B_TO_PACK) {
     wk_ssa at = wk_llvm_off(e, wk_llvm_at(e, d->b, pn->b_bytes), first);
     return wk_llvm_at(e, at, wk_llvm_mul(e, pn->k_at, k_bytes * unit));
   }

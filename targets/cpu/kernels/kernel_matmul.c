@@ -87,6 +87,27 @@ static int add_limit(int limit, int limits[3], int *n) {
   return limit ? *n : 0;
 }
 
+/* Few enough that packing B costs more than it saves. */
+enum { FEW_ROWS = WK_COLUMNS_ROWS };
+
+/* B, which is no constant, is read where it lies: once, for rows that fit one tile. */
+static void read_in_place(const wk_simd *simd, const wk_cpu_matmul_desc *d, wk_gemm *g) {
+  bool is_float = wk_dot_unit(&d->types) == 1;
+  int64_t vectors = g->n / simd->lanes;
+  int nv = (int)(vectors < simd->nv_max ? vectors : simd->nv_max);
+  if (!is_float || g->m > FEW_ROWS) return;
+  if (d->b_stride[3] == 1 && g->n % simd->lanes == 0) {
+    while (nv > 1 && (wk_tile_rows(simd, &d->types, nv) < g->m || vectors % nv)) nv--;
+    if (wk_tile_rows(simd, &d->types, nv) < g->m) return;
+    g->b = WK_B_ROWS;
+    g->panels = (wk_panels){.nv = nv, .panels = vectors / nv, .columns = g->n};
+  } else if (d->b_stride[2] == 1 && d->k % simd->lanes == 0 && !d->fold_limit) {
+    g->b = WK_B_COLUMNS;
+    g->panels = (wk_panels){.nv = 1, .panels = wk_ceil_div(g->n, simd->lanes),
+                            .columns = wk_ceil_div(g->n, simd->lanes) * simd->lanes};
+  }
+}
+
 wk_status wk_cpu_matmul_codegen(wk_llvm *e, const wk_cpu_matmul_desc *d, const wk_cpu_epilogue *epi,
                                 wk_cpu_kernel *out) {
   if (!epi) epi = &no_epilogue;
@@ -110,7 +131,7 @@ wk_status wk_cpu_matmul_codegen(wk_llvm *e, const wk_cpu_matmul_desc *d, const w
   int64_t b_size = wk_dtype_size(d->types.b);
   g.a_row = d->a_stride[2] * size;
   g.y_row = d->y_stride[2] * y_size;
-  g.pack_b = !d->b_constant;
+  g.b = d->b_constant ? WK_B_PANELS : WK_B_TO_PACK;
   g.k = d->k;
   int64_t matrix = matrix_bytes(e->simd, d);
   for (int i = 0; i < 2; i++) {
@@ -121,6 +142,7 @@ wk_status wk_cpu_matmul_codegen(wk_llvm *e, const wk_cpu_matmul_desc *d, const w
   }
   g.b_k = d->b_stride[2] * b_size;
   g.b_n = d->b_stride[3] * b_size;
+  if (!d->b_constant) read_in_place(e->simd, d, &g);
   g.epi = epi;
   for (int i = 0; i < epi->n_operands; i++) {
     int64_t op_size = wk_dtype_size(epi->operands[i].dtype);

@@ -42,6 +42,12 @@ typedef struct {
 
 static wk_ssa arg(const tile *t, int i) { return LLVMGetParam(t->e->fn, (unsigned)i); }
 
+/* Bytes from one k of B to the next. */
+static int64_t b_step(const tile *t) {
+  int64_t width = t->e->simd->lanes * wk_dot_b_bytes(&t->key->types);
+  return t->key->b == WK_B_ROWS ? t->key->b_step : t->key->nv * width;
+}
+
 /* `steps` values of k; p[0..rows) are row pointers, b the panel. */
 static void multiply(tile *t, const wk_ssa *p, wk_ssa b, int steps, wk_ssa *acc) {
   wk_llvm *e = t->e;
@@ -50,7 +56,7 @@ static void multiply(tile *t, const wk_ssa *p, wk_ssa b, int steps, wk_ssa *acc)
   for (int k = 0; k < steps; k++) {
     wk_dot_operand bv[WK_CPU_MAX_NV];
     for (int v = 0; v < nv; v++)
-      bv[v] = wk_dot_b(e, types, wk_llvm_off(e, b, (k * nv + v) * width));
+      bv[v] = wk_dot_b(e, types, wk_llvm_off(e, b, k * b_step(t) + v * width));
     for (int r = 0; r < t->key->rows; r++) {
       wk_dot_operand a = wk_dot_a(e, types, wk_llvm_off(e, p[r], 4 * k));
       for (int v = 0; v < nv; v++)
@@ -63,15 +69,14 @@ static void multiply(tile *t, const wk_ssa *p, wk_ssa b, int steps, wk_ssa *acc)
  * (when steps > 1) the prefetch pointer. state = {acc…, p…, b, pf}. */
 static void k_loop(tile *t, wk_ssa count, int steps, wk_ssa *state) {
   wk_llvm *e = t->e;
-  int rows = t->key->rows, n = t->n + rows + 2, k_columns = t->key->nv * e->simd->lanes;
+  int rows = t->key->rows, n = t->n + rows + 2;
   wk_llvm_loop l;
   wk_ssa next[WK_LLVM_CARRY];
   wk_llvm_begin(e, &l, wk_llvm_int(e, 0), count, 1, state, n);
   memcpy(next, l.phi, (size_t)n * sizeof next[0]);
   multiply(t, l.phi + t->n, l.phi[t->n + rows], steps, next);
   for (int r = 0; r < rows; r++) next[t->n + r] = wk_llvm_off(e, l.phi[t->n + r], 4 * steps);
-  int64_t k_bytes = (int64_t)k_columns * wk_dot_b_bytes(&t->key->types);
-  next[n - 2] = wk_llvm_off(e, l.phi[n - 2], steps * k_bytes);
+  next[n - 2] = wk_llvm_off(e, l.phi[n - 2], steps * b_step(t));
   if (steps > 1) {
     for (int i = 0; i < steps / 2; i++)
       wk_llvm_prefetch(e, wk_llvm_off(e, l.phi[n - 1], i * LINE), 2);
@@ -164,6 +169,17 @@ static void accumulate_by_k(tile *t) {
   loop_by_k(t, LLVMBuildLShr(e->b, kc, wk_llvm_int(e, 2), ""), UNROLL, state);
   loop_by_k(t, LLVMBuildAnd(e->b, kc, wk_llvm_int(e, UNROLL - 1), ""), 1, state);
   memcpy(t->acc, state, (size_t)t->n * sizeof state[0]);
+}
+
+static void accumulate_columns(tile *t) {
+  wk_llvm *e = t->e;
+  wk_ssa a[WK_COLUMNS_ROWS];
+  for (int r = 0; r < t->key->rows; r++) {
+    wk_ssa row = wk_llvm_load(e, e->ptr, wk_llvm_off(e, arg(t, WK_TILE_ATAB), 8 * r));
+    a[r] = wk_llvm_at(e, row, arg(t, WK_TILE_AOFF));
+  }
+  wk_columns_codegen(e, t->key, a, arg(t, WK_TILE_B),
+                     t->key->masked ? arg(t, WK_TILE_LANES) : NULL, t->acc);
 }
 
 static wk_ssa times(wk_llvm *e, wk_ssa a, wk_ssa b) {
@@ -294,18 +310,23 @@ static wk_ssa new_function(wk_llvm *e, const wk_tile_key *key, const char *name)
 wk_ssa wk_tile_codegen(wk_llvm *e, const wk_tile_key *key) {
   char name[160], epi[64], types[WK_TYPES_NAME];
   wk_epilogue_name(key->epi, epi);
-  snprintf(name, sizeof name, "wk.tile.%s.%s.%dx%d%s%s%s%s%s.%s", e->simd->name,
+  char place[48] = "";
+  if (key->b == WK_B_ROWS || key->b == WK_B_COLUMNS)
+    snprintf(place, sizeof place, ".%c%lld.%lld", key->b == WK_B_ROWS ? 'r' : 'c',
+             (long long)key->b_step, (long long)key->k);
+  snprintf(name, sizeof name, "wk.tile.%s.%s.%dx%d%s%s%s%s%s%s.%s", e->simd->name,
            wk_types_name(&key->types, types), key->rows, key->nv, key->blocked ? "b" : "",
            key->masked ? "m" : "", key->row_table ? "t" : "", key->own_heads ? "h" : "",
-           key->by_k ? "k" : "", epi);
+           key->by_k ? "k" : "", place, epi);
   wk_ssa fn = LLVMGetNamedFunction(e->mod, name);
   if (fn) return fn;
-  wk_llvm_place place = wk_llvm_save(e);
+  wk_llvm_place before = wk_llvm_save(e);
   fn = new_function(e, key, name);
   tile t = {.e = e, .key = key, .n = key->rows * key->nv};
   start(&t);
   if (!key->by_k) prefetch_output(&t);
   if (key->by_k) accumulate_by_k(&t);
+  else if (key->b == WK_B_COLUMNS) accumulate_columns(&t);
   else accumulate(&t);
   if (key->blocked) {
     wk_llvm_branch b;
@@ -319,6 +340,6 @@ wk_ssa wk_tile_codegen(wk_llvm *e, const wk_tile_key *key) {
     finish(&t);
   }
   wk_llvm_return(e);
-  wk_llvm_restore(e, place);
+  wk_llvm_restore(e, before);
   return fn;
 }

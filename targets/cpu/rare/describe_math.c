@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "targets/cpu/rare/rare_call.h"
 
 void wk_describe_random_uniform(wk_rare_call *r) {
@@ -47,7 +49,10 @@ void wk_describe_det(wk_rare_call *r) {
 
 void wk_describe_non_max_suppression(wk_rare_call *r) {
   wk_rare_plain_views(r);
-  r->attr[RARE_CENTER_POINT] = ((const wk_attr_non_max_suppression *)r->i->attrs)->center_point;
+  const wk_attr_non_max_suppression *a = r->i->attrs;
+  r->attr[RARE_CENTER_POINT] = a->center_point;
+  r->attr[RARE_OVERLAP] = !strcmp(a->overlap, "corners")  ? RARE_CORNERS
+                          : !strcmp(a->overlap, "pixels") ? RARE_PIXELS : RARE_AREA;
   r->function = "wk_rare_non_max_suppression";
   r->n_tasks = 1;
   r->scratch_bytes = (32 + 32 + 16) * wk_rare_operand(r, 1)->dims[1];

@@ -17,9 +17,14 @@ typedef struct {
 RARE double least(double a, double b) { return a < b || b != b ? a : b; }
 RARE double most(double a, double b) { return a > b || b != b ? a : b; }
 
-RARE box box_of(const double v[4], bool center) {
+/* sorted: corners may be any two that lie opposite to each other. */
+RARE box box_of(const double v[4], bool center, bool sorted) {
   if (center) { /* x, y, width, height */
     box b = {v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2};
+    return b;
+  }
+  if (!sorted) {
+    box b = {v[0], v[1], v[2], v[3]};
     return b;
   }
   box b = {least(v[0], v[2]), least(v[1], v[3]), most(v[0], v[2]), most(v[1], v[3])};
@@ -32,6 +37,17 @@ RARE bool overlaps(const box *a, const box *b, double threshold) {
   double p = (a->y1 - a->y0) * (a->x1 - a->x0), q = (b->y1 - b->y0) * (b->x1 - b->x0);
   double both = p + q - h * w;
   return p > 0 && q > 0 && both > 0 && h * w / both > threshold;
+}
+
+/* The same of low corners and high ones as they stand, in f32: overlaps unless the ratio is at most
+ * the threshold. more: what a side measures beyond the distance of its corners. */
+RARE bool overlaps_f32(const box *a, const box *b, float threshold, float more) {
+  float ah = (float)a->y1 - (float)a->y0 + more, aw = (float)a->x1 - (float)a->x0 + more;
+  float bh = (float)b->y1 - (float)b->y0 + more, bw = (float)b->x1 - (float)b->x0 + more;
+  float h = (float)least(a->y1, b->y1) - (float)most(a->y0, b->y0) + more;
+  float w = (float)least(a->x1, b->x1) - (float)most(a->x0, b->x0) + more;
+  float both = (w > 0 ? w : 0) * (h > 0 ? h : 0), kept = aw * ah, next = bw * bh;
+  return !(both / (kept + next - both) <= threshold);
 }
 
 RARE bool comes_first(const candidate *a, const candidate *b) {
@@ -82,6 +98,12 @@ RARE int64_t list_candidates(suppression *s, int64_t sample, int64_t cls) {
   return n;
 }
 
+RARE bool hides(const suppression *s, const box *kept, const box *b) {
+  int64_t overlap = s->d->attr[RARE_OVERLAP];
+  if (overlap == RARE_AREA) return overlaps(b, kept, s->iou);
+  return overlaps_f32(kept, b, (float)s->iou, overlap == RARE_PIXELS ? 1 : 0);
+}
+
 RARE void suppress(suppression *s, int64_t sample, int64_t cls) {
   int64_t n = list_candidates(s, sample, cls), kept = 0;
   while (n > 0 && kept < s->limit && s->n_rows < s->max_rows) {
@@ -90,7 +112,7 @@ RARE void suppress(suppression *s, int64_t sample, int64_t cls) {
     s->heap[0] = s->heap[--n];
     sift_down(s->heap, 0, n);
     bool hidden = false;
-    for (int64_t k = 0; k < kept && !hidden; k++) hidden = overlaps(b, &s->kept[k], s->iou);
+    for (int64_t k = 0; k < kept && !hidden; k++) hidden = hides(s, &s->kept[k], b);
     if (hidden) continue;
     s->kept[kept++] = *b;
     put_row(s, s->n_rows++, sample, cls, at);
@@ -121,7 +143,7 @@ void wk_rare_non_max_suppression(void *const *args, void *scratch, int64_t begin
         c[k] = rare_get_f(rare_at(args[1], v, sample * v->strides[0] + i * v->strides[1] +
                                                   k * v->strides[2]),
                           v->dtype);
-      s.boxes[i] = box_of(c, d->attr[RARE_CENTER_POINT]);
+      s.boxes[i] = box_of(c, d->attr[RARE_CENTER_POINT], d->attr[RARE_OVERLAP] == RARE_AREA);
     }
     for (int64_t k = 0; k < d->view[2].dims[1]; k++) suppress(&s, sample, k);
   }

@@ -54,6 +54,7 @@ enum { RARE_EXCLUSIVE = 1, RARE_REVERSE = 2 };             /* cum_sum */
 enum { RARE_K = 1, RARE_LARGEST = 2, RARE_SORTED = 3 };    /* top_k */
 enum { RARE_SEED = 0, RARE_LOW = 1, RARE_HIGH = 2 };       /* random; bits of doubles */
 enum { RARE_IS_MAX = 0, RARE_SAMPLES = 1, RARE_SCALE = 2, RARE_HALF_PIXEL = 3 }; /* roi_align */
-enum { RARE_CENTER_POINT = 0 };                            /* non_max_suppression */
+enum { RARE_CENTER_POINT = 0, RARE_OVERLAP = 1 };          /* non_max_suppression */
+enum { RARE_AREA, RARE_CORNERS, RARE_PIXELS };             /* RARE_OVERLAP */
 
 #endif
