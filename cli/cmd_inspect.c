@@ -12,7 +12,7 @@
 #include "runtime/device.h"
 
 typedef struct {
-  wk_binding_args binding; /* only the files of a net */
+  wk_binding_args binding; /* only --cut, and the files of a net */
   bool steps;
   wk_strings plugins;
 } inspect_opts;
@@ -21,6 +21,7 @@ static const wk_option options[] = {
     {"steps", 0, NULL, "also list a package's instructions and labels, or a model's operators",
      .kind = WK_OPTION_FLAG, .offset = offsetof(inspect_opts, steps)},
     WK_PLUGIN_ROW(inspect_opts, plugins),
+    WK_CUT_OPTION(inspect_opts, binding.cut),
     WK_NET_OPTIONS(inspect_opts, binding),
     {0}};
 
@@ -65,20 +66,28 @@ static void add_ops(wk_table *t, const wk_onnx_info *m, bool all) {
   wk_str_free(&b);
 }
 
+static wk_status read_info(const char *path, const wk_binding_args *binding, wk_onnx_info *out) {
+  wk_binding_set set;
+  size_t n;
+  WK_TRY(wk_binding_sets_parse(binding, &set, 1, &n));
+  const wk_import_options io = wk_binding_import_options(&set, false);
+  wk_status s = wk_net_inspect(path, &io, out);
+  wk_binding_set_free(&set);
+  return s;
+}
+
 static wk_status inspect_model(const char *path, const wk_file *f, const inspect_opts *o) {
-  const wk_import_options io = {.init_net = o->binding.init_net,
-                                .value_info = o->binding.value_info};
   wk_onnx_info m;
   wk_table t = {0};
   wk_model_kind kind;
   WK_TRY(wk_model_kind_of(path, &kind));
-  WK_TRY(wk_net_inspect(path, &io, &m));
+  WK_TRY(read_info(path, &o->binding, &m));
   wk_table_row(&t, "file\t%s", path);
   if (kind == WK_MODEL_NET)
     row(&t, "format", "Caffe2 net, shown as the ONNX model that it becomes");
   else wk_table_row(&t, "format\tONNX%s, IR version %lld", kind == WK_MODEL_TEXT ? " in text" : "",
                     (long long)m.ir_version);
-  row(&t, "weights", io.init_net);
+  row(&t, "weights", o->binding.init_net);
   wk_table_row(&t, "size\t%s", wk_bytes_text(f->size).s);
   wk_table_row(&t, "hash\t%016" PRIx64 " (XXH3)", wk_hash64(f->data, f->size, 0));
   name_row(&t, "producer",

@@ -130,7 +130,7 @@ wk_status wk_run_import(wk_run_job *job, const char *path, const wk_binding_args
   WK_TRY(wk_binding_sets_parse(binding, sets, WK_MAX_BINDINGS, &n));
   wk_status s = n > 1 ? wk_error(WK_USAGE, "one binding at a time: give --bind and --shape once")
                       : NULL;
-  const wk_import_options io = {.init_net = binding->init_net, .value_info = binding->value_info};
+  const wk_import_options io = wk_binding_import_options(&sets[0], false);
   if (!s) s = wk_net_inspect(path, &io, &info);
   if (!s) {
     s = read_and_import(job, path, input, &info, &sets[0], purpose, report, m);

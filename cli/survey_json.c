@@ -51,6 +51,13 @@ static json_t *groups(const wk_survey *s, const wk_survey_kinds *k, const wk_sur
   return list;
 }
 
+static json_t *ends(const wk_survey *s) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < s->report.cut.n; i++)
+    json_array_append_new(list, text(s->report.cut.data[i]));
+  return list;
+}
+
 static json_t *other_refusals(const wk_survey *s) {
   json_t *list = json_array();
   for (size_t i = 0; i < s->report.unsupported.n; i++) {
@@ -128,6 +135,7 @@ static json_t *nodes(const wk_survey *s) {
     json_object_set_new(o, "node", text(n->node));
     json_object_set_new(o, "verdict", text(fates[n->fate]));
     if (n->reason) json_object_set_new(o, "reason", text(n->reason));
+    if (n->call) json_object_set_new(o, "call", text(n->call));
     json_object_set_new(o, "on", places(s, i));
     json_array_append_new(list, o);
   }
@@ -145,6 +153,7 @@ void wk_survey_print_json(const wk_survey *s, bool all_nodes) {
   json_object_set_new(root, "operators", kinds);
   json_object_set_new(root, "refused", groups(s, &k, NULL));
   json_object_set_new(root, "refused_besides", other_refusals(s));
+  json_object_set_new(root, "cut", ends(s));
   for (size_t r = 0; r < s->runs.n; r++)
     json_array_append_new(runs, one_run(s, &k, &s->runs.data[r]));
   json_object_set_new(root, "runs", runs);

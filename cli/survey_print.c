@@ -131,7 +131,27 @@ static void print_refused(const printing *p) {
     if (!u->is_node)
       printf("  %s %s: %s\n", u->op, wk_text_shown(p->a, u->node), wk_text_shown(p->a, u->reason));
   }
+  const char *cut = wk_import_cut_text(&p->s->report, true);
+  if (cut) printf("  %s\n", wk_text_shown(p->a, cut));
   wk_survey_groups_free(&g);
+}
+
+/* Each operator of an unknown domain with its attributes and types, once. */
+static void print_wanted(const printing *p) {
+  wk_map *seen = wk_map_new();
+  uint32_t ignored;
+  bool any = false;
+  for (size_t i = 0; i < p->s->report.nodes.n; i++) {
+    const wk_surveyed *n = &p->s->report.nodes.data[i];
+    if (!n->call) continue;
+    const char *line = wk_arena_printf(p->a, "%s.%s%s", n->domain, n->op, n->call);
+    if (wk_map_get(seen, line, &ignored)) continue;
+    wk_map_put(seen, line, 1);
+    if (!any) puts("\na plugin would bring (docs/custom.md):");
+    any = true;
+    printf("  %s\n", wk_text_shown(p->a, line));
+  }
+  wk_map_free(seen);
 }
 
 static void print_macs(const printing *p, const wk_survey_run *run) {
@@ -219,6 +239,7 @@ void wk_survey_print(const wk_survey *s, bool all_nodes) {
   printing p = {s, wk_survey_kinds_of(s), wk_arena_new()};
   print_kinds(&p);
   print_refused(&p);
+  print_wanted(&p);
   for (size_t r = 0; r < s->runs.n; r++) print_run(&p, &s->runs.data[r]);
   if (all_nodes) print_nodes(&p);
   wk_vec_free(&p.kinds.list);

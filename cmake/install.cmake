@@ -9,7 +9,7 @@ include(CMakePackageConfigHelpers)
 set(public_headers compiler/target/plugin.h compiler/package/program.h compiler/memory/memory.h
     compiler/stream/proof.h compiler/stream/report.h compiler/stream/settings.h
     compiler/cgen/expr_c.h compiler/cgen/inst_c.h compiler/expr/quant.h runtime/device.h
-    runtime/trust/wick_verify.h sim/accel.h compiler/compile/wick_compile.h)
+    runtime/routine.h runtime/trust/wick_verify.h sim/accel.h compiler/compile/wick_compile.h)
 set(remaining ${public_headers})
 while(remaining)
   list(POP_FRONT remaining header)
@@ -56,7 +56,8 @@ wk_loads_plugins(wickc)
 
 # Shared libraries export what their headers declare, but for what a plugin has.
 include(cmake/exports.cmake)
-set(of_plugins wk_target_abi wk_target_plugin wick_device_plugin)
+set(of_plugins wk_target_abi wk_target_plugin wk_custom_plugin wick_device_plugin
+    wick_routine_plugin)
 set(of_gdb __jit_debug_register_code __jit_debug_descriptor) # finds code in any library by these
 function(wk_exports_headers library folder)
   set(headers ${public_headers})

@@ -57,13 +57,17 @@ typedef enum wick_dtype {
 
 /* ---- 2. generated code ----------------------------------------------------------------------- */
 
-#define WICK_ABI_VERSION 2
+#define WICK_ABI_VERSION 3
 #define WICK_ALIGN 64 /* of arena, scratch and every constant */
 
 /* One piece of a parallel loop: [begin, end). `scratch` is the running thread's own. Pieces are
  * independent of each other: the result is the same for every split and every order. A task never
  * starts another parallel loop. */
 typedef void (*wick_task_fn)(void *ctx, int64_t begin, int64_t end, void *scratch);
+
+/* A routine of the program that a custom operator calls, below; 0: it is done. */
+typedef struct wick_call wick_call;
+typedef int32_t (*wick_routine_fn)(const wick_call *call);
 
 /* What generated code gets from its caller; one per session. */
 typedef struct wick_exec wick_exec;
@@ -79,10 +83,40 @@ struct wick_exec {
   void *state;       /* the model's STATE memory, 64-byte aligned; NULL: there is none */
   int64_t *output_dims; /* NULL, or WICK_MAX_RANK per output: where code puts the dims of outputs
                            that are WICK_TENSOR_BOUND; it leaves the others alone */
+  const wick_routine_fn *routines; /* those that the unit's section WICK_SECTION_ROUTINES names, in
+                                      its order; not read where there is none, nor in bundles, whose
+                                      code calls them by name */
 };
 
 enum {
-  WICK_ERROR_INDEX = 1 /* an index, or an offset of a segment, is out of range */
+  WICK_ERROR_INDEX = 1,  /* an index, or an offset of a segment, is out of range */
+  WICK_ERROR_ROUTINE = 4 /* a routine has failed; what it returned lies above the low 32 bits */
+};
+
+/* Custom operators: what a routine of the program is given. Tensors are row-major without gaps and
+ * aligned to their elements; a routine writes all of its outputs, and nothing else. It may be
+ * called by several threads at once, for different sessions. */
+typedef struct wick_call_tensor {
+  void *data; /* of inputs, only read; of an output that nobody reads NULL */
+  const int64_t *dims;
+  uint32_t dtype; /* wick_dtype */
+  uint32_t rank;
+} wick_call_tensor;
+
+/* An attribute: a number, or as many as a list has. Of an attribute that is a word: its position
+ * among those that the operator's row lists. */
+typedef struct wick_call_attribute {
+  const double *values;
+  int64_t count;
+} wick_call_attribute;
+
+struct wick_call {
+  const wick_call_tensor *inputs;
+  const wick_call_tensor *outputs;
+  const wick_call_attribute *attributes; /* in the order of the operator's row */
+  uint32_t input_count, output_count, attribute_count, reserved;
+  wick_exec *exec; /* of the run, whose parallel_for may be used, if it has one; tasks then ignore
+                      their scratch. NULL: there is none */
 };
 
 /* A step is one instruction of the program (a branch or loop is one step and handles its inside).
@@ -147,6 +181,9 @@ typedef enum wick_section_kind {
                               the last tensor of STATES, is zeros; page */
   WICK_SECTION_OWN = 64    /* and up, one after the other: a target's own, told by their names */
 } wick_section_kind;
+
+/* The name of a section of a unit with CODE: names of routines, each NUL-terminated. */
+#define WICK_SECTION_ROUTINES "routines"
 
 typedef struct wick_pkg_section {
   uint32_t kind;

@@ -12,6 +12,7 @@
 
 #include "cpu.h"
 #include "pool.h"
+#include "routine.h"
 
 enum { HUGE_PAGE = 2 << 20 };
 
@@ -24,6 +25,52 @@ typedef struct {
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
+/* ---- routines -------------------------------------------------------------------------------- */
+
+/* Their names; NULL: the unit calls none. */
+static const wick_device_section *routine_names(const wick_device_unit *unit) {
+  for (uint32_t i = 0; i < unit->section_count; i++) {
+    const wick_device_section *s = &unit->sections[i];
+    if (s->kind >= WICK_SECTION_OWN && strcmp(s->name, WICK_SECTION_ROUTINES) == 0) return s;
+  }
+  return NULL;
+}
+
+static size_t next_name(const wick_device_section *s, size_t at) {
+  while (s->data[at]) at++;
+  return at + 1;
+}
+
+/* Each has its end. */
+static wick_status check(const wick_device_unit *unit, wick_error_detail *error) {
+  const wick_device_section *s = routine_names(unit);
+  if (!s || (s->size > 0 && s->data[s->size - 1] == '\0')) return WICK_OK;
+  return wick_fail(error, WICK_CORRUPT, "the names of routines have no end");
+}
+
+static wick_status find_routines(wick_cpu_unit *u, wick_error_detail *error) {
+  const wick_device_section *s = routine_names(u->unit);
+  size_t n = 0;
+  for (size_t at = 0; s && at < s->size; at = next_name(s, at)) n++;
+  u->routines = wick_list(n, sizeof *u->routines);
+  if (!u->routines) return wick_fail(error, WICK_NO_MEMORY, "out of memory");
+  n = 0;
+  for (size_t at = 0; s && at < s->size; at = next_name(s, at))
+    u->routines[n++] = wick_routine_find((const char *)s->data + at)->run;
+  return WICK_OK;
+}
+
+static wick_status probe_routines(const wick_device_unit *unit, wick_error_detail *error) {
+  const wick_device_section *s = routine_names(unit);
+  wick_status status = check(unit, error);
+  if (status != WICK_OK) return status;
+  for (size_t at = 0; s && at < s->size; at = next_name(s, at))
+    if (!wick_routine_find((const char *)s->data + at))
+      return wick_fail(error, WICK_NO_ROUTINE, "'%s': load or link what has it",
+                       (const char *)s->data + at);
+  return WICK_OK;
+}
+
 static wick_status probe(const wick_device_unit *unit, wick_error_detail *error) {
   char missing[192];
   if (unit->machine != wick_machine_host())
@@ -31,7 +78,7 @@ static wick_status probe(const wick_device_unit *unit, wick_error_detail *error)
                      unit->machine, wick_machine_name(wick_machine_host()));
   if (!wick_cpu_require(unit->info->features, missing, sizeof missing))
     return wick_fail(error, WICK_BAD_MACHINE, "this processor lacks %s", missing);
-  return WICK_OK;
+  return probe_routines(unit, error);
 }
 
 static bool execute_in_place(wick_cpu_unit *u, const wick_device_section *code) {
@@ -62,6 +109,7 @@ static void unload(void *loaded) {
   wick_gdb_unregister(u->gdb);
   if (u->code_map) munmap(u->code_map, u->code_size);
   free(u->has_steps);
+  free(u->routines);
   free(u);
 }
 
@@ -100,8 +148,9 @@ static wick_status load(const wick_device_unit *unit, void **loaded, wick_error_
   if (!u) return wick_fail(error, WICK_NO_MEMORY, "out of memory");
   u->unit = unit;
   u->consts = consts ? consts->data : NULL;
-  wick_status status = find_steps(u) ? place_code(u, code, error)
+  wick_status status = find_steps(u) ? find_routines(u, error)
                                      : wick_fail(error, WICK_NO_MEMORY, "out of memory");
+  if (status == WICK_OK) status = place_code(u, code, error);
   if (status == WICK_OK) *loaded = u;
   else unload(u);
   return status;
@@ -156,6 +205,7 @@ static wick_status open_context(void *loaded, const uint32_t *parts, uint32_t pa
   }
   c->exec.threads = threads;
   c->exec.owner = c->pool;
+  c->exec.routines = c->unit->routines;
   c->exec.parallel_for = c->pool ? parallel_for : NULL;
   *context = c;
   return WICK_OK;
@@ -185,6 +235,9 @@ static wick_status run_step(void *context, const wick_device_job *job, uint32_t 
   step_function(c->unit, part->step_code[step])(&c->exec, c->unit->consts, job->io, c->memory);
   if (c->exec.error == 0) return WICK_OK;
   bool is_index = c->exec.error == WICK_ERROR_INDEX;
+  if ((uint32_t)c->exec.error == WICK_ERROR_ROUTINE)
+    return wick_fail(error, WICK_RUN_FAILED, "its routine failed with %d",
+                     (int)(c->exec.error >> 32));
   if (is_index && wick_index_fault(part->info, job, c->memory, step, error)) return WICK_RUN_FAILED;
   return wick_fail(error, WICK_RUN_FAILED, "%s", is_index ? "an index is out of range" : "");
 }
@@ -227,6 +280,7 @@ const wick_device wick_device_cpu = {.size = sizeof(wick_device),
                                      .target = "cpu",
                                      .doc = "this machine's processors",
                                      .runs_code = 1,
+                                     .check = check,
                                      .probe = probe,
                                      .load = load,
                                      .unload = unload,

@@ -14,6 +14,7 @@ typedef struct {
   void *code_map;        /* NULL: code lies in the mapped file */
   void *gdb;             /* registration, or NULL */
   bool *has_steps;       /* of each part: all of its steps have code */
+  wick_routine_fn *routines; /* those that the code calls */
 } wick_cpu_unit;
 
 extern const wick_device wick_device_cpu;

@@ -25,6 +25,7 @@ const char *wick_status_text(wick_status status) {
       [WICK_BAD_STATE] = "not a state of this model",
       [WICK_DEVICE_FAILED] = "the device failed",
       [WICK_REFUSED] = "the package is refused",
+      [WICK_NO_ROUTINE] = "a custom operator's routine is not registered",
   };
   return (size_t)status < WICK_COUNTOF(texts) ? texts[status] : "unknown status";
 }

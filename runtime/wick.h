@@ -60,7 +60,8 @@ typedef enum wick_status {
   WICK_NO_STATE = 15,     /* the model has none, or the session not the one that its entry needs */
   WICK_BAD_STATE = 16,    /* a state of another model, or no state at all */
   WICK_DEVICE_FAILED = 17, /* a device stopped working */
-  WICK_REFUSED = 18        /* a load option or the verifier refuses the package */
+  WICK_REFUSED = 18,       /* a load option or the verifier refuses the package */
+  WICK_NO_ROUTINE = 19     /* a custom operator calls what the program has not registered */
 } wick_status;
 
 /* One line for each status; never NULL, static storage. */

@@ -341,7 +341,7 @@ static void draw_any(draw *d) {
     else draw_motif(d);
     return;
   }
-  wk_op op = (wk_op)draw_int(d, 0, WK_OP_COUNT - 1);
+  wk_op op = (wk_op)draw_int(d, 0, WK_OP_CUSTOM - 1);
   if (draw_chance(d, 40)) { /* what networks are made of */
     static const wk_op often[] = {WK_OP_ADD, WK_OP_MUL, WK_OP_RELU, WK_OP_CONV, WK_OP_MATMUL,
                                   WK_OP_TRANSPOSE, WK_OP_RESHAPE, WK_OP_SLICE, WK_OP_CONCAT,

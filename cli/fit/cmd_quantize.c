@@ -57,6 +57,7 @@ static const wk_option options[] = {
      "(40dB) or a relative error (0.01)",
      .kind = WK_OPTION_STRING, .offset = offsetof(wk_quantize_opts, target_drop)},
     WK_BINDING_OPTIONS(wk_quantize_opts, binding),
+    WK_PLUGIN_ROW(wk_quantize_opts, plugins),
     {.kind = WK_OPTION_GROUP, .help = "Output"},
     {"output", 'o', "FILE", "write the quantised model to FILE", .kind = WK_OPTION_STRING,
      .offset = offsetof(wk_quantize_opts, output)},

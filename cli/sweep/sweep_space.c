@@ -186,6 +186,7 @@ static const char *binding_text(wk_sweep *s) {
   const wk_binding_set *b = &s->binding;
   wk_str text = {0};
   wk_str_printf(&text, "binding %s\n", b->name);
+  for (size_t i = 0; i < b->cut.n; i++) wk_str_printf(&text, "cut %s\n", b->cut.data[i]);
   for (size_t i = 0; i < b->values.n; i++) {
     const wk_bind_value *v = &b->values.data[i];
     wk_str_printf(&text, "value %s %016" PRIx64 "\n", v->input,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/caffe2/translate.h"
+#include "compiler/onnx/import/model.h"
 
 static const wk_import_options no_options;
 
@@ -93,10 +94,14 @@ wk_status wk_net_import(const char *path, const wk_import_options *o, wk_import_
     return s;
   }
   uint64_t hash = o && o->is_hashed ? hash_model(&m) : 0;
-  s = wk_onnx_model_import(&m, o, rep, out);
+  wk_import_options rest = o ? *o : no_options;
+  if (m.nets[0]) rest.n_cut = 0; /* the net has been cut */
+  s = wk_onnx_model_import(&m, &rest, rep, out);
   rep->hash = hash;
   for (size_t i = 0; i < before.notes.n; i++)
     wk_vec_push(&rep->notes, wk_arena_strdup(rep->arena, before.notes.data[i]));
+  for (size_t i = 0; i < before.cut.n; i++)
+    wk_vec_push(&rep->cut, wk_arena_strdup(rep->arena, before.cut.data[i]));
   explain_refused(&before, rep);
   wk_import_report_free(&before);
   if (!report) wk_import_report_free(&own);
@@ -110,9 +115,10 @@ wk_status wk_net_inspect(const char *path, const wk_import_options *o, wk_onnx_i
   wk_status s = open(path, o ? o : &no_options, true, &rep, &m);
   wk_import_report_free(&rep);
   if (s) return s;
-  wk_onnx_model_inspect(&m, out);
+  if (o && !m.nets[0]) s = wk_status_place(wk_model_cut(m.model, o, m.arena), path);
+  if (!s) wk_onnx_model_inspect(&m, out);
   wk_onnx_model_close(&m);
-  return NULL;
+  return s;
 }
 
 wk_status wk_model_kind_of(const char *path, wk_model_kind *out) {

@@ -119,6 +119,7 @@ static void refuse(wk_c2 *c, const Caffe2__OperatorDef *op, const char *reason) 
                       .reason = wk_arena_strdup(c->rep->arena, reason)};
   if (op->domain && *op->domain) u.domain = wk_arena_strdup(c->rep->arena, op->domain);
   wk_vec_push(&c->rep->unsupported, u);
+  wk_vec_push(&c->refused, op);
   for (size_t i = 0; i < op->n_output; i++) { /* so that what follows is looked at */
     wk_c2_slot *s = get_slot(c, op->output[i]);
     s->now = (wk_c2_blob){.value = s->name};
@@ -429,14 +430,16 @@ static wk_status run(wk_c2 *c, const char *path, const wk_net *predict, const wk
                      Onnx__ModelProto *m) {
   const char *init_path = c->opt->init_net;
   WK_TRY(check_roles(path, predict->def, init_path, init->def));
+  WK_TRY(wk_c2_cut(c, predict->def, init->def));
   count_blobs(c, predict->def);
   c->is_init = true;
   if (init->def) count_blobs(c, init->def);
   if (init->def) WK_TRY(translate_init(c, predict->def, init->def));
   c->is_init = false;
   WK_TRY(translate_net(c, predict->def, path));
-  if (!c->is_lenient) WK_TRY(check_infos(c));
+  if (!c->is_lenient && !c->opt->n_cut) WK_TRY(check_infos(c));
   if (c->missing.n) return missing_blobs(c);
+  wk_c2_find_cut(c, predict->def, init->def);
   if (!c->opt->survey) WK_TRY(wk_model_refusal(c->rep, c->opt->list_all));
   return make_model(c, predict->def, m);
 }
@@ -469,6 +472,7 @@ wk_status wk_c2_translate(const char *path, const wk_import_options *o, bool is_
   wk_vec_free(&c.constants);
   wk_vec_free(&c.inputs);
   wk_vec_free(&c.missing);
+  wk_vec_free(&c.refused);
   out->nets[0] = predict.arena; /* the weights still lie there */
   out->nets[1] = init.arena;
   if (s) wk_onnx_model_close(out);

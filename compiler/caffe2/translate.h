@@ -58,6 +58,7 @@ typedef struct {
   WK_VEC(Onnx__FunctionProto *) functions;
   WK_VEC(Onnx__TensorProto *) constants;
   WK_VEC(Onnx__ValueInfoProto *) inputs;
+  WK_VEC(const Caffe2__OperatorDef *) refused;
   WK_VEC(const char *) missing;   /* blobs that nobody makes */
   bool is_lenient;                /* those are inputs */
   const char *file;               /* being read */
@@ -151,6 +152,11 @@ const char *wk_c2_to_nhwc(wk_c2_op *o, const char *x, int spatial, const char *o
 
 /* ---- parts --------------------------------------------------------------------------------- */
 
+/* Has the nets end at the blobs that the options name (`cut`). init may be NULL. */
+wk_status wk_c2_cut(wk_c2 *c, const Caffe2__NetDef *predict,
+                    const Caffe2__NetDef *init) WK_MUST_CHECK;
+/* As wk_model_find_cut, of blobs that the predict net makes; all operators have been seen. */
+void wk_c2_find_cut(wk_c2 *c, const Caffe2__NetDef *predict, const Caffe2__NetDef *init);
 /* Translates; the model lies in out->arena. */
 wk_status wk_c2_translate(const char *path, const wk_import_options *o, bool is_lenient,
                           wk_import_report *rep, wk_onnx_model *out) WK_MUST_CHECK;

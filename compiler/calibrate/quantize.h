@@ -14,7 +14,7 @@
 
 typedef struct {
   wk_binding_args binding;
-  wk_strings calibration, keep_float;
+  wk_strings calibration, keep_float, plugins;
   int64_t random, seed, threads;
   int scheme, method;
   double percentile;

@@ -62,8 +62,8 @@ const char *wk_inst_c_refusal(const wk_graph *g, const wk_node *n);
 bool wk_inst_c_covers(wk_op op, const char **note);
 
 /* The instruction as loops, memory in the arena; false for control flow, random numbers,
- * roi_align, non_max_suppression, det, and a nest of others than map, reduce, copy and
- * fill. */
+ * roi_align, non_max_suppression, det, custom operators, and a nest of others than map, reduce,
+ * copy and fill. */
 bool wk_inst_c_loops(const wk_inst *i, wk_arena *a, wk_inst_c *out);
 
 /* `for (long i0 = 0; i0 < DIM; i0++)`, a line for each axis; what runs in them comes behind. */

@@ -16,7 +16,7 @@ static bool bodies_foldable(const wk_node *n) {
     for (size_t i = 0; i < g->nodes.n; i++) {
       const wk_node *inner = &g->nodes.data[i];
       if (inner->dead) continue;
-      if (wk_op_get(inner->op)->cls == WK_CLASS_RANDOM || inner->op == WK_OP_LOOP) return false;
+      if (!wk_op_is_pure(inner->op) || inner->op == WK_OP_LOOP) return false;
       if (left + inner->n_bodies > WK_COUNTOF(work)) return false;
       for (uint32_t b = 0; b < inner->n_bodies; b++) work[left++] = inner->bodies[b];
     }
@@ -31,7 +31,7 @@ bool wk_eval_widens(const wk_graph *g, const wk_node *n) {
 }
 
 bool wk_eval_is_foldable(const wk_graph *g, const wk_node *n) {
-  if (n->dead || n->predicate != WK_NONE || wk_op_get(n->op)->cls == WK_CLASS_RANDOM) return false;
+  if (n->dead || n->predicate != WK_NONE || !wk_op_is_pure(n->op)) return false;
   for (uint32_t k = 0; k < n->n_in; k++)
     if (n->in[k] != WK_NONE && !wk_is_const(g, n->in[k])) return false;
   return n->n_bodies == 0 || bodies_foldable(n);

@@ -33,6 +33,7 @@ typedef wk_status (*wk_eval_fn)(const wk_eval_call *c);
 #define WK_EVAL_PICK_RECURRENT(name) wk_eval_##name
 #define WK_EVAL_PICK_CONTROL(name) wk_eval_##name
 #define WK_EVAL_PICK_RANDOM(name) wk_eval_##name
+#define WK_EVAL_PICK_CUSTOM(name) wk_eval_##name
 #define WK_EVAL_PICK_PRIMITIVE(name) wk_eval_##name
 #define WK_EVAL_PICK_INSTRUCTION(name) wk_eval_only_inst
 #define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, traits, doc) \

@@ -35,6 +35,7 @@ enum {
 #define NEEDS_RECURRENT NEEDS
 #define NEEDS_CONTROL NEEDS
 #define NEEDS_RANDOM NEEDS
+#define NEEDS_CUSTOM NEEDS
 #define NEEDS_PRIMITIVE NEEDS
 _Static_assert(HAS_COUNT
 #define OP(e, name, kind, cls, ins, outs, infer, sem, attrs, traits, doc) NEEDS_##cls(e)

@@ -111,10 +111,16 @@ bool wk_op_from_name(const char *s, size_t n, wk_op *out) {
   return false;
 }
 
+bool wk_op_is_pure(wk_op op) {
+  wk_op_class c = wk_op_get(op)->cls;
+  return c != WK_CLASS_RANDOM && c != WK_CLASS_CUSTOM;
+}
+
 const char *wk_op_class_name(wk_op_class c) {
   static const char *const names[WK_CLASS_COUNT] = {
-      "elementwise", "movement", "contraction", "pool",   "reduction", "normalisation", "indexing",
-      "linalg",      "recurrent", "control",    "random", "primitive", "instruction"};
+      "elementwise", "movement",  "contraction", "pool",   "reduction", "normalisation",
+      "indexing",    "linalg",    "recurrent",   "control", "random",  "custom",
+      "primitive",   "instruction"};
   return (unsigned)c < WK_CLASS_COUNT ? names[c] : "invalid";
 }
 

@@ -19,7 +19,7 @@ typedef enum { WK_KIND_GRAPH, WK_KIND_BOTH, WK_KIND_INST } wk_op_kind;
 typedef enum {
   WK_CLASS_ELEMENTWISE, WK_CLASS_MOVEMENT, WK_CLASS_CONTRACTION, WK_CLASS_POOL, WK_CLASS_REDUCTION,
   WK_CLASS_NORMALISATION, WK_CLASS_INDEXING, WK_CLASS_LINALG, WK_CLASS_RECURRENT, WK_CLASS_CONTROL,
-  WK_CLASS_RANDOM, WK_CLASS_PRIMITIVE, WK_CLASS_INSTRUCTION, WK_CLASS_COUNT
+  WK_CLASS_RANDOM, WK_CLASS_CUSTOM, WK_CLASS_PRIMITIVE, WK_CLASS_INSTRUCTION, WK_CLASS_COUNT
 } wk_op_class;
 
 /* Attribute value types; arrays live in the owner's arena. */
@@ -89,6 +89,8 @@ bool wk_op_from_name(const char *s, size_t n, wk_op *out);
 /* The attribute whose name is these n bytes; NULL: there is none. */
 const wk_field *wk_op_field(const wk_op_info *info, const char *name, size_t n);
 const char *wk_op_class_name(wk_op_class c);
+/* May be computed when a model is compiled, and once for several nodes that are alike. */
+bool wk_op_is_pure(wk_op op);
 /* Operators of that kind. */
 int wk_op_count(wk_op_kind kind);
 

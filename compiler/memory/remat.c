@@ -56,7 +56,8 @@ static bool add_chain(chain *c, wk_value_id v, uint32_t dropped) {
   wk_node_id id = wk_val(r->g, v)->node;
   const wk_node *n = wk_nod(r->g, id);
   if (is_in(c, id)) return true;
-  if (c->n == MAX_CHAIN || n->n_bodies || n->again || id > r->peak) return false;
+  if (c->n == MAX_CHAIN || n->n_bodies || n->again || id > r->peak || n->op == WK_OP_CUSTOM)
+    return false;
   c->chain[c->n++] = id;
   c->cost += (double)wk_node_macs(r->g, n);
   for (uint32_t k = 0; k < n->n_out; k++)

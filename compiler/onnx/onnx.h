@@ -76,6 +76,8 @@ typedef struct {
   const wk_bind_length *lengths; size_t n_lengths;
   const wk_bind_value *values; size_t n_values;
   const wk_bind_bound *bounds; size_t n_bounds;
+  const char *const *cut; size_t n_cut; /* tensors at which the model ends: its outputs are these,
+                                         * and what they do not depend on is not looked at */
   bool strict_opset; /* nodes of a newer opset than the newest known are refused; otherwise they are
                       * read by the newest definition known, and the report notes it */
   const char *init_net, *value_info; /* files of a Caffe2 net: compiler/caffe2 */
@@ -114,6 +116,8 @@ typedef struct {
   int64_t opset;
   wk_survey_fate fate;
   const char *reason;            /* REFUSED */
+  const char *call; /* REFUSED, what a plugin could bring, "(alpha=0.5): f32[4,4] -> ?":
+                     * attributes, operands, results as the model declares them; else NULL */
   WK_VEC(wk_surveyed_value) out; /* TAKEN: what it makes, each time that it was imported */
 } wk_surveyed;
 
@@ -124,6 +128,9 @@ typedef struct { const char *name, *output; } wk_statistic;
 typedef struct {
   wk_arena *arena;                       /* owns what is below */
   WK_VEC(wk_unsupported) unsupported;    /* non-empty: the status is WK_UNSUPPORTED */
+  WK_VEC(const char *) cut;              /* where the model may end (wk_import_options) so that
+                                          * nothing is refused: what lies behind those reads these,
+                                          * or they are its own outputs. Empty: nothing is left */
   WK_VEC(const char *) need_value;       /* inputs whose values decide a shape: --value NAME=FILE */
   WK_VEC(const char *) need_bind;        /* what to type for unbound sizes: "--bind batch=N" … */
   WK_VEC(const char *) notes;            /* what the user should know about a successful import */
@@ -142,6 +149,9 @@ void wk_import_report_free(wk_import_report *r);
 /* An operator whose results are its first operand, moved, cast or looked up: what that is by its
  * meaning, they are. */
 bool wk_moves_one(wk_op op);
+/* "--cut a,b ends the model before it", in the report's arena; of many tensors only with list_all.
+ * NULL: report->cut is empty. */
+const char *wk_import_cut_text(const wk_import_report *r, bool list_all);
 /* What is to be given for unbound sizes, as WK_USAGE; NULL: nothing. */
 wk_status wk_import_unbound(const wk_import_report *r) WK_MUST_CHECK;
 

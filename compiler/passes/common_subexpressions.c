@@ -92,7 +92,7 @@ wk_status wk_pass_common_subexpressions(wk_graph *g, wk_pass_ctx *c) {
     if (n->dead) continue;
     for (uint32_t k = 0; k < n->n_in; k++) n->in[k] = redirected(to, n->in[k]);
     n->predicate = redirected(to, n->predicate);
-    if (n->n_bodies || n->again || wk_op_get(n->op)->cls == WK_CLASS_RANDOM) continue;
+    if (n->n_bodies || n->again || !wk_op_is_pure(n->op)) continue;
     uint64_t h = node_hash(n);
     uint32_t e = t.bucket[h & t.mask];
     for (; e; e = t.entries[e].next)

@@ -171,7 +171,8 @@ static wk_status convert_graph(job *s, int64_t *changes) {
     const wk_node *n = wk_nod(s->g, id);
     bool ok = false;
     if (n->dead) continue;
-    if (n->n_bodies == 0 && has_f32(s, n)) WK_TRY(try_half(s, id, &ok));
+    bool may_change = n->n_bodies == 0 && n->op != WK_OP_CUSTOM; /* its routine knows its types */
+    if (may_change && has_f32(s, n)) WK_TRY(try_half(s, id, &ok));
     else if (n->op == WK_OP_CAST && WK_ATTR(n, cast)->to == WK_F32) WK_TRY(try_half(s, id, &ok));
     if (!ok) WK_TRY(keep(s, id));
     *changes += ok;

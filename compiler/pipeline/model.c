@@ -132,6 +132,18 @@ static wk_status add_value(wk_binding_set *b, const char *text) {
   return NULL;
 }
 
+static wk_status add_cut(wk_binding_set *b, const char *text) {
+  for (const char *p = text; p;) {
+    const char *end = p + strcspn(p, ",");
+    if (end == p)
+      return wk_error(WK_USAGE, "--cut %s: must be names of tensors, several joined by commas",
+                      text);
+    wk_vec_push(&b->cut, wk_arena_strndup(b->arena, p, (size_t)(end - p)));
+    p = *end ? end + 1 : NULL;
+  }
+  return NULL;
+}
+
 void wk_binding_set_free(wk_binding_set *b) {
   for (size_t i = 0; i < b->values.n; i++) wk_tensor_free(&b->values.data[i].value);
   wk_vec_free(&b->binds);
@@ -139,6 +151,7 @@ void wk_binding_set_free(wk_binding_set *b) {
   wk_vec_free(&b->lengths);
   wk_vec_free(&b->values);
   wk_vec_free(&b->bounds);
+  wk_vec_free(&b->cut);
   wk_arena_free(b->arena);
   *b = (wk_binding_set){0};
 }
@@ -149,6 +162,7 @@ wk_import_options wk_binding_import_options(const wk_binding_set *b, bool list_a
                              .lengths = b->lengths.data, .n_lengths = b->lengths.n,
                              .values = b->values.data, .n_values = b->values.n,
                              .bounds = b->bounds.data, .n_bounds = b->bounds.n,
+                             .cut = b->cut.data, .n_cut = b->cut.n,
                              .strict_opset = b->strict_opset, .list_all = list_all,
                              .init_net = b->init_net, .value_info = b->value_info,
                              .keeps = b->state ? wk_state_keeps : NULL, .state = b->state};
@@ -215,6 +229,7 @@ static wk_status fill_set(const wk_binding_args *a, size_t set, wk_binding_set *
   }
   for (size_t i = 0; i < a->value.n; i++) WK_TRY(add_value(b, a->value.data[i]));
   for (size_t i = 0; i < a->bound.n; i++) WK_TRY(add_bound(b, a->bound.data[i]));
+  for (size_t i = 0; i < a->cut.n; i++) WK_TRY(add_cut(b, a->cut.data[i]));
   return NULL;
 }
 
@@ -241,6 +256,7 @@ const char *wk_binding_given(const wk_binding_args *a) {
          : a->length.n     ? "--length"
          : a->value.n      ? "--value"
          : a->bound.n      ? "--bound"
+         : a->cut.n        ? "--cut"
          : a->strict_opset ? "--strict-opset"
          : a->init_net     ? "--init-net"
          : a->value_info   ? "--value-info"

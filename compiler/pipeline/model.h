@@ -9,10 +9,10 @@
 #include "compiler/pipeline/targets.h"
 #include "compiler/support/options.h"
 
-/* --bind, --shape, --length, --value, --bound as typed by the user, --strict-opset, and the other
- * files of a net. */
+/* --bind, --shape, --length, --value, --bound, --cut as typed by the user, --strict-opset, and the
+ * other files of a net. */
 typedef struct {
-  wk_strings bind, shape, length, value, bound;
+  wk_strings bind, shape, length, value, bound, cut;
   bool strict_opset;
   const char *init_net, *value_info; /* of Caffe2 nets */
 } wk_binding_args;
@@ -22,6 +22,13 @@ typedef struct {
   {"strict-opset", 0, NULL,                                                                    \
    "refuse a newer ONNX opset than the newest known, whose operators are otherwise read by "   \
    "their newest known definitions", .kind = WK_OPTION_FLAG, .offset = offsetof(type, member)}
+
+/* Row of an option table: wk_strings field `member` of the struct. */
+#define WK_CUT_OPTION(type, member)                                                            \
+  {"cut", 0, "TENSOR,…",                                                                       \
+   "end the model at these tensors: they are its outputs, in this order, in place of its own, " \
+   "and what they do not depend on is not looked at, inputs included; a model begins at its "  \
+   "inputs, always", .kind = WK_OPTION_LIST, .offset = offsetof(type, member)}
 
 /* Rows of an option table for nets of Caffe2, whose weights are in a second file. */
 #define WK_NET_OPTIONS(type, member)                                                           \
@@ -54,6 +61,7 @@ typedef struct {
   {"bound", 0, "VALUE=N",                                                                      \
    "the most that a value of the model is (or M..N), one that decides a size; a run in which "  \
    "it is more fails", .kind = WK_OPTION_LIST, .offset = offsetof(type, member.bound)},        \
+  WK_CUT_OPTION(type, member.cut),                                                             \
   WK_STRICT_OPSET_OPTION(type, member.strict_opset),                                           \
   WK_NET_OPTIONS(type, member)
 
@@ -77,6 +85,7 @@ typedef struct {
   WK_VEC(wk_bind_length) lengths;
   WK_VEC(wk_bind_value) values;
   WK_VEC(wk_bind_bound) bounds;
+  WK_VEC(const char *) cut;
   const char *name; /* "batch=1,seq=64", for entries of a package */
   bool strict_opset;
   const char *init_net, *value_info;

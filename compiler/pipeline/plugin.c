@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "compiler/pipeline/targets.h"
+#include "compiler/onnx/onnx.h"
 #include "compiler/target/plugin.h"
 #include "runtime/device.h"
+#include "runtime/routine.h"
 
 /* What a process has loaded is known to the whole process. */
 static struct {
@@ -91,6 +93,50 @@ static wk_status load_target(const char *file, void *handle) {
   return NULL;
 }
 
+/* ---- custom operators ------------------------------------------------------------------------ */
+
+static bool is_wicks_own(const wk_custom_op *op) {
+  bool found = false;
+  for (size_t i = 0; i < wk_onnx_op_count() && op->domain && op->name && !found; i++) {
+    wk_onnx_op known = wk_onnx_op_get(i);
+    found = !strcmp(known.domain, op->domain) && !strcmp(known.name, op->name);
+  }
+  return found;
+}
+
+static wk_status load_custom(const char *file, void *handle) {
+  const wk_custom_op *const *(*get)(void) =
+      (const wk_custom_op *const *(*)(void))(uintptr_t)dlsym(handle, "wk_custom_plugin");
+  for (const wk_custom_op *const *op = get ? get() : NULL; op && *op; op++) {
+    if (is_wicks_own(*op))
+      return wk_error(WK_USAGE, "plugin %s: there is an operator %s.%s already", file,
+                      (*op)->domain, (*op)->name);
+    wk_status s = wk_custom_register(*op);
+    if (!s) continue;
+    wk_status named = wk_error(s->code, "plugin %s: %s", file, s->message);
+    wk_status_free(s);
+    return named;
+  }
+  return NULL;
+}
+
+static wk_status load_routines(const char *file, void *handle) {
+  const wick_routine *(*get)(void) =
+      (const wick_routine *(*)(void))(uintptr_t)dlsym(handle, "wick_routine_plugin");
+  const wick_routine *r = get ? get() : NULL;
+  for (; r && r->name; r++) {
+    wick_status s = wick_routine_register(r);
+    if (s == WICK_BUSY)
+      return wk_error(WK_USAGE, "plugin %s: there is a routine %s already", file, r->name);
+    if (s == WICK_NO_MEMORY)
+      return wk_error(WK_RESOURCE, "plugin %s: more than %d routines", file, WICK_MAX_ROUTINES);
+    if (s != WICK_OK)
+      return wk_error(WK_INPUT, "plugin %s: routine '%s' has no name of C, or no function", file,
+                      r->name);
+  }
+  return NULL;
+}
+
 /* ---- devices --------------------------------------------------------------------------------- */
 
 static wk_status load_device(const char *file, void *handle) {
@@ -122,11 +168,12 @@ static wk_status not_loaded(const char *file, const char *path) {
 
 static wk_status check_symbols(const char *file, void *handle) {
   const char *(*abi)(void) = (const char *(*)(void))(uintptr_t)dlsym(handle, "wk_target_abi");
-  bool has_target = dlsym(handle, "wk_target_plugin");
-  if (!has_target && !dlsym(handle, "wick_device_plugin"))
+  bool is_compilers = dlsym(handle, "wk_target_plugin") || dlsym(handle, "wk_custom_plugin");
+  if (!is_compilers && !dlsym(handle, "wick_device_plugin") &&
+      !dlsym(handle, "wick_routine_plugin"))
     return wk_error(WK_INPUT, "plugin %s: is none: it exports neither wk_target_plugin nor "
-                              "wick_device_plugin", file);
-  if (!has_target) return NULL;
+                              "wick_device_plugin, wk_custom_plugin or wick_routine_plugin", file);
+  if (!is_compilers) return NULL;
   if (!abi) return wk_error(WK_INPUT, "plugin %s: does not say which Wick it is for", file);
   if (!strcmp(abi(), WICK_TARGET_ABI)) return NULL;
   return wk_error(WK_INPUT, "plugin %s: built for another Wick, whose targets are %s; here they "
@@ -157,6 +204,8 @@ static wk_status load(const char *file, const char *path) {
   if (!handle) return not_loaded(file, path);
   WK_TRY(load_target(file, handle));
   WK_TRY(load_device(file, handle));
+  WK_TRY(load_custom(file, handle));
+  WK_TRY(load_routines(file, handle));
   plugins.handles[plugins.n++] = handle;
   return NULL;
 }

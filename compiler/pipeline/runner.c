@@ -159,6 +159,7 @@ wk_status wk_wick_error(wick_status s, const char *detail, const char *what) {
                {WICK_NO_THREAD, WK_RESOURCE},
                {WICK_BAD_MACHINE, WK_UNSUPPORTED},
                {WICK_NO_DEVICE, WK_UNSUPPORTED},
+               {WICK_NO_ROUTINE, WK_UNSUPPORTED},
                {WICK_NO_STEPS, WK_UNSUPPORTED},
                {WICK_DEVICE_FAILED, WK_IO},
                {WICK_RUN_FAILED, WK_INPUT},

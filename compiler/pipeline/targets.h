@@ -21,8 +21,8 @@ typedef struct {
    sizeof(wk_option_pair), 0}
 
 #define WK_PLUGIN_ROW(type, list)                                                                  \
-  {WK_PLUGIN_OPTION, 0, "FILE.so", "load a target, or what runs the code of one; so does the "     \
-   "list in the environment, WICK_PLUGINS=FILE.so:FILE.so",                                        \
+  {WK_PLUGIN_OPTION, 0, "FILE.so", "load a target, custom operators, or what runs the code of "    \
+   "either; so does the list in the environment, WICK_PLUGINS=FILE.so:FILE.so",                    \
    .kind = WK_OPTION_LIST, .offset = offsetof(type, list)}
 
 /* Rows of an option table whose struct has a wk_target_args member `member`; `what` begins the text

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * plugin: a target in a shared object of its own, which `wick --plugin FILE.so` loads (rank 2).
+ * plugin: a target, or custom operators, in a shared object of its own, which
+ * `wick --plugin FILE.so` loads (rank 2).
  *
  *   static const wk_target mine = {.name = "mine", …};
  *   WK_TARGET_PLUGIN(mine)
@@ -11,6 +12,7 @@
 #ifndef WICK_PLUGIN_H
 #define WICK_PLUGIN_H
 
+#include "compiler/ir/custom.h"
 #include "compiler/target/target.h"
 #include "wick_target_abi.h"
 
@@ -22,5 +24,17 @@ const wk_target *wk_target_plugin(void);
 #define WK_TARGET_PLUGIN(target)                                \
   const char *wk_target_abi(void) { return WICK_TARGET_ABI; }   \
   const wk_target *wk_target_plugin(void) { return &(target); }
+
+/* Custom operators (compiler/ir/custom.h), a table of pointers that ends with NULL:
+ *   static const wk_custom_op *const mine[] = {&snake, NULL};
+ *   WK_CUSTOM_PLUGIN(mine)
+ * Beside a target, WK_CUSTOM_OPS(mine). */
+const wk_custom_op *const *wk_custom_plugin(void);
+
+#define WK_CUSTOM_OPS(list) \
+  const wk_custom_op *const *wk_custom_plugin(void) { return (list); }
+#define WK_CUSTOM_PLUGIN(list)                                \
+  const char *wk_target_abi(void) { return WICK_TARGET_ABI; } \
+  WK_CUSTOM_OPS(list)
 
 #endif

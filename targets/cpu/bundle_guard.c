@@ -132,7 +132,10 @@ static void guard_function(guarding *g, const char *name, unsigned weights) {
   for (unsigned k = 0; k < n; k++) args[k] = LLVMGetParam(fn, k);
   wk_ssa error = LLVMBuildCall2(e->b, type, run, args, n, "");
   wk_ssa is_bad = LLVMBuildICmp(e->b, LLVMIntNE, error, zero, "");
-  LLVMBuildRet(e->b, LLVMBuildSelect(e->b, is_bad, number(e, GUARD_BAD_INPUT), zero, ""));
+  wk_ssa bad = number(e, GUARD_BAD_INPUT), failed = number(e, WICK_ERROR_ROUTINE);
+  if (g->m->gen.routines.n)
+    bad = LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, error, failed, ""), failed, bad, "");
+  LLVMBuildRet(e->b, LLVMBuildSelect(e->b, is_bad, bad, zero, ""));
 }
 
 static void add_check(guarding *g) {

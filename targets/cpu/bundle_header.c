@@ -116,6 +116,16 @@ static void print_codes(FILE *f, const char *macro, const wk_cpu_module *m) {
           macro, m->simd->needs, m->name);
 }
 
+/* What the program has to define. */
+static void print_routines(FILE *f, const char *macro, const wk_cpu_module *m) {
+  if (!m->gen.routines.n) return;
+  fprintf(f, "#define %s_FAILED %d      /* a routine of the program did not return 0 */\n\n"
+             "/* Custom operators call these, which the program defines; wick_call is that of\n"
+             " * runtime/abi.h. */\nstruct wick_call;\n", macro, WICK_ERROR_ROUTINE);
+  for (size_t k = 0; k < m->gen.routines.n; k++)
+    fprintf(f, "int32_t %s(const struct wick_call *call);\n", m->gen.routines.data[k]);
+}
+
 static void print_exec(FILE *f, const char *name, bool has_state) {
   fprintf(f,
           "\n/* For %s_run_with: a parallel loop of the caller's. fn(ctx, begin, end, scratch)\n"
@@ -175,6 +185,7 @@ void wk_bundle_header(FILE *f, const wk_cpu_module *m, const wk_bundle_weights *
           (unsigned long long)(w->bytes + sizeof w->seal));
   fprintf(f, "#define %s_WEIGHTS_ALIGN %d\n", macro, WICK_ALIGN);
   print_codes(f, macro, m);
+  print_routines(f, macro, m);
   print_exec(f, m->name, w->n_states > 0);
   if (w->n_states) print_state(f, macro, w, a);
   for (size_t k = 0; k < m->n; k++) print_program(f, m, k, a);

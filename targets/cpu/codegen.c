@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/abi.h"
@@ -17,6 +18,7 @@ void wk_codegen_begin(wk_codegen *c, LLVMContextRef ctx, LLVMModuleRef mod, cons
 
 void wk_codegen_end(wk_codegen *c) {
   wk_llvm_free(&c->e);
+  wk_vec_free(&c->routines);
   wk_arena_free(c->arena);
   c->arena = NULL;
 }

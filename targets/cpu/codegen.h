@@ -12,6 +12,8 @@ typedef struct {
   wk_llvm e;
   wk_arena *arena;         /* names, temporary tables */
   uint32_t rare;           /* files of rare code that the module calls (bit per file) */
+  bool has_names;          /* routines are called by their names, not through exec */
+  WK_VEC(const char *) routines; /* that are called, each once */
   int64_t scratch_bytes;   /* the most that a task so far wants of its thread */
   /* the program at hand */
   const wk_program *p;
@@ -52,6 +54,7 @@ wk_status wk_codegen_block(wk_codegen *c, const wk_block *b) WK_MUST_CHECK;
 wk_status wk_codegen_inst(wk_codegen *c, const wk_inst *i) WK_MUST_CHECK;
 wk_status wk_codegen_contract(wk_codegen *c, const wk_inst *i) WK_MUST_CHECK;
 wk_status wk_codegen_segment(wk_codegen *c, const wk_inst *i) WK_MUST_CHECK;
+wk_status wk_codegen_custom(wk_codegen *c, const wk_inst *i) WK_MUST_CHECK;
 /* Instructions in C (rare/). */
 wk_status wk_codegen_rare(wk_codegen *c, const wk_inst *i) WK_MUST_CHECK;
 /* NULL when it is one of them, else why not; t and rank are those of the first input, or of the

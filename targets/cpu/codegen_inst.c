@@ -84,6 +84,7 @@ wk_status wk_codegen_inst(wk_codegen *c, const wk_inst *i) {
     case WK_OP_CONV:
     case WK_OP_MATMUL: return wk_codegen_contract(c, i);
     case WK_OP_SEGMENT_REDUCE: return wk_codegen_segment(c, i);
+    case WK_OP_CUSTOM: return wk_codegen_custom(c, i);
     default: return wk_codegen_rare(c, i);
   }
 }

@@ -39,6 +39,18 @@ static wk_status add_part(wk_package *pkg, uint32_t unit, const wk_cpu_module *m
   return s;
 }
 
+static void add_routines(wk_package *pkg, uint32_t unit, const wk_cpu_module *m) {
+  wk_str names = {0};
+  for (size_t k = 0; k < m->gen.routines.n; k++) {
+    const char *name = m->gen.routines.data[k];
+    wk_str_addn(&names, name, strlen(name) + 1);
+  }
+  if (names.n)
+    wk_package_add_section(pkg, unit, WICK_SECTION_ROUTINES, WICK_ALIGN,
+                           wk_package_keep(pkg, names.s, names.n), names.n);
+  wk_str_free(&names);
+}
+
 static wk_status fill(wk_package *pkg, const wk_cpu_module *m, const wk_blob *blob,
                       uint32_t machine, uint32_t *row) {
   uint32_t unit = wk_package_add_unit(
@@ -54,6 +66,7 @@ static wk_status fill(wk_package *pkg, const wk_cpu_module *m, const wk_blob *bl
     const wk_blob_symbol *s = &blob->symbols.data[k];
     wk_package_add_symbol(pkg, unit, s->name, base + s->offset, s->size);
   }
+  add_routines(pkg, unit, m);
   for (size_t i = 0; i < m->n; i++) WK_TRY(add_part(pkg, unit, m, i, blob, base, &row[i]));
   return NULL;
 }

@@ -280,6 +280,22 @@ static void prepare_segments(wk_prepare *r, wk_inst *i) {
   if (to.buffer != y->buffer) wk_prepare_copy(r, i, to, *y);
 }
 
+/* Routines of the program see tensors without gaps. */
+static void prepare_custom(wk_prepare *r, wk_inst *i) {
+  static const int rows[] = {0, 1, 2, 3, 4, 5, 6, 7};
+  wk_view *old = wk_arena_memdup(r->p->arena, i->operands, i->n_operands * sizeof *old);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    wk_view *v = &i->operands[k];
+    if (v->buffer == WK_NONE || wk_view_is_dense(v)) continue;
+    *v = wk_prepare_temporary(r, v, v->dtype, rows);
+    v->role = old[k].role;
+    if (k >= i->n_out) wk_prepare_copy(r, i, *v, old[k]);
+  }
+  wk_block_append(r->out, i);
+  for (uint32_t k = 0; k < i->n_out; k++)
+    if (i->operands[k].buffer != old[k].buffer) wk_prepare_copy(r, i, old[k], i->operands[k]);
+}
+
 static wk_status prepare_inst(wk_prepare *r, wk_inst *i) {
   bool done = false;
   switch (i->op) {
@@ -293,6 +309,7 @@ static wk_status prepare_inst(wk_prepare *r, wk_inst *i) {
     case WK_OP_LP_POOL:
     case WK_OP_UNPOOL: prepare_pool(r, i); return NULL;
     case WK_OP_SEGMENT_REDUCE: prepare_segments(r, i); return NULL;
+    case WK_OP_CUSTOM: prepare_custom(r, i); return NULL;
     default: wk_block_append(r->out, i); return NULL;
   }
 }

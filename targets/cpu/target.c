@@ -43,6 +43,7 @@ static bool supports(const wk_instance *t, const wk_graph *g, const wk_node *n, 
     case WK_OP_SEGMENT_REDUCE:
     case WK_OP_IDENTITY:
     case WK_OP_IF:
+    case WK_OP_CUSTOM:
     case WK_OP_LOOP: return true;
     default: break;
   }

@@ -33,7 +33,7 @@ static const row rows[] = {
 
 /* Each operator of graphs in its turn. */
 static wk_module *draw_operator(record *r) {
-  wk_op op = (wk_op)(r->seed % WK_OP_COUNT);
+  wk_op op = (wk_op)(r->seed % WK_OP_CUSTOM);
   const wk_op_info *info = wk_op_get(op);
   if (info->kind == WK_KIND_INST || info->cls == WK_CLASS_CONTROL) return NULL;
   return random_graph(r->seed, &(random_options){.nodes = 1, .only = op});
@@ -113,7 +113,7 @@ static wk_module *draw_gradient(record *r) {
 
 static wk_module *draw_gradient_of_operator(record *r) {
   const char *note;
-  wk_op op = (wk_op)(r->seed % WK_OP_COUNT);
+  wk_op op = (wk_op)(r->seed % WK_OP_CUSTOM);
   const wk_op_info *info = wk_op_get(op);
   if (info->kind == WK_KIND_INST || info->cls == WK_CLASS_CONTROL ||
       !wk_adjoint_exists(wk_adjoint_of(op, &note)))
@@ -165,7 +165,7 @@ static const struct {
   wk_module *(*draw)(record *r); /* NULL: nothing for this seed */
   uint64_t count;
 } kinds[] = {
-    {"operator", draw_operator, 4 * WK_OP_COUNT},
+    {"operator", draw_operator, 4 * WK_OP_CUSTOM},
     {"graph", draw_graph, 300},
     {"storage", draw_storage, 150},
     {"control", draw_control, 40},
@@ -173,7 +173,7 @@ static const struct {
     {"layers", draw_layers, 8},
     {"halves", draw_halves, 30},
     {"gradient", draw_gradient, 80},
-    {"gradient of operator", draw_gradient_of_operator, 2 * WK_OP_COUNT},
+    {"gradient of operator", draw_gradient_of_operator, 2 * WK_OP_CUSTOM},
     {"gradient of control", draw_gradient_of_control, 20},
     {"variables", draw_variables, 60},
     {"row", draw_row, WK_COUNTOF(table)},

@@ -333,7 +333,8 @@ Onnx__GraphProto *wk_export_body(wk_export_graph *x, const wk_graph *b, size_t f
                                  const char *const *captures, wk_status *status) {
   wk_export_graph inner = {.arena = x->arena, .g = b, .fresh = x->fresh,
                            .uses_own_domain = x->uses_own_domain,
-                           .uses_ml_domain = x->uses_ml_domain};
+                           .uses_ml_domain = x->uses_ml_domain,
+                           .custom_domains = x->custom_domains};
   inner.prefix = wk_arena_printf(x->arena, "%s/", wk_export_fresh(x));
   name_values(&inner, first, captures);
   return write_graph(&inner, first, status);
@@ -367,29 +368,39 @@ static wk_status write_model(const Onnx__ModelProto *m, const char *path) {
   return wk_out_commit(b.out);
 }
 
+static size_t add_opsets(const wk_export_graph *x, Onnx__OperatorSetIdProto **out) {
+  wk_arena *a = x->arena;
+  size_t n = 0;
+  out[n++] = opset(a, "", WK_EXPORT_OPSET);
+  if (*x->uses_own_domain) out[n++] = opset(a, WK_ONNX_OWN_DOMAIN, 1);
+  if (*x->uses_ml_domain) out[n++] = opset(a, WK_EXPORT_ML_DOMAIN, WK_EXPORT_ML_OPSET);
+  for (size_t i = 0; i < x->custom_domains->n; i++)
+    out[n++] = opset(a, x->custom_domains->data[i], 1);
+  return n;
+}
+
 static wk_status build_and_write(const wk_module *m, const char *path, wk_arena *a) {
   uint64_t fresh = 0;
   bool own_domain = false, ml_domain = false;
+  wk_onnx_names custom = {0};
   wk_status s = NULL;
   if (!m->main->outputs.n)
     return wk_error_at(WK_UNSUPPORTED, path, "the graph has no outputs, and a model of ONNX has "
                                              "at least one");
   wk_export_graph x = {.arena = a, .g = m->main, .prefix = "", .fresh = &fresh,
-                       .uses_own_domain = &own_domain, .uses_ml_domain = &ml_domain};
+                       .uses_own_domain = &own_domain, .uses_ml_domain = &ml_domain,
+                       .custom_domains = &custom};
   name_values(&x, m->main->inputs.n, NULL);
   Onnx__ModelProto model;
   onnx__model_proto__init(&model);
   model.graph = write_graph(&x, m->main->inputs.n, &s);
+  model.opset_import = wk_arena_alloc(a, (3 + custom.n) * sizeof(void *));
+  model.n_opset_import = add_opsets(&x, model.opset_import);
+  wk_vec_free(&custom);
   if (s) return s;
-  Onnx__OperatorSetIdProto *opsets[3] = {opset(a, "", WK_EXPORT_OPSET)};
-  size_t n_opsets = 1;
-  if (own_domain) opsets[n_opsets++] = opset(a, WK_ONNX_OWN_DOMAIN, 1);
-  if (ml_domain) opsets[n_opsets++] = opset(a, WK_EXPORT_ML_DOMAIN, WK_EXPORT_ML_OPSET);
   model.has_ir_version = true;
   model.ir_version = 8;
   model.producer_name = wk_arena_strdup(a, "wick");
-  model.opset_import = opsets;
-  model.n_opset_import = n_opsets;
   return write_model(&model, path);
 }
 

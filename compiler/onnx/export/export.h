@@ -21,6 +21,7 @@ typedef struct wk_export_graph {
   uint64_t *fresh;              /* counter of invented names, shared by all graphs of a model */
   const wk_node *node;          /* being written */
   bool *uses_own_domain, *uses_ml_domain;
+  wk_onnx_names *custom_domains; /* those of plugins, each once */
 } wk_export_graph;
 
 /* Names. */
@@ -79,6 +80,8 @@ wk_status wk_export_node(wk_export_graph *x, const wk_node *n) WK_MUST_CHECK;
 /* Body b of x->node: its inputs from `first` on stand for the outer names given. */
 Onnx__GraphProto *wk_export_body(wk_export_graph *x, const wk_graph *b, size_t first,
                                  const char *const *captures, wk_status *status);
+/* A custom operator, as the model had it. */
+wk_status wk_export_custom(wk_export_graph *x) WK_MUST_CHECK;
 /* The node as an operator of the own domain. */
 wk_status wk_export_own(wk_export_graph *x) WK_MUST_CHECK;
 

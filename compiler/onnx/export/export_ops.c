@@ -161,6 +161,7 @@ wk_status wk_export_node(wk_export_graph *x, const wk_node *n) {
     write_attributes(x);
     return NULL;
   }
+  if (n->op == WK_OP_CUSTOM) return wk_export_custom(x);
   wk_export_fn fn = wk_export_function(n->op);
   if (fn) return fn(x);
   wk_op_class cls = wk_op_get(n->op)->cls;

@@ -148,7 +148,7 @@ bool wk_onnx_is_computable(wk_onnx_node *c, wk_value_id v) {
   bool is_computable = t.is_local;
   for (size_t i = 0; i < n_nodes && is_computable; i++)
     is_computable = !t.is_needed[i] ||
-                    wk_op_get(wk_nod(c->g, (wk_node_id)i)->op)->cls != WK_CLASS_RANDOM;
+                    wk_op_is_pure(wk_nod(c->g, (wk_node_id)i)->op);
   free_trace(&t);
   return is_computable;
 }

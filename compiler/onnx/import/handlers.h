@@ -15,5 +15,6 @@ wk_value_id wk_onnx_kept_boxes(wk_onnx_node *c);
 /* Dropout of a step of training, by the step's key. */
 wk_status wk_onnx_dropout_step(wk_onnx_node *c);
 wk_status wk_onnx_own(wk_onnx_node *c); /* any operator of the exporter's domain */
+wk_status wk_onnx_custom(wk_onnx_node *c); /* any operator of a plugin */
 
 #endif

@@ -90,6 +90,7 @@ typedef struct {
   const char *dir;     /* folder of external data, NULL: none */
   const char *home;    /* as in wk_onnx_model */
   const Onnx__ModelProto *model; /* already read; NULL: from data */
+  bool is_translated;  /* names are not those of the file */
 } wk_onnx_source;
 
 /* A block of memory filled with one element (splat.c). */
@@ -325,6 +326,8 @@ void wk_training_operands(wk_onnx_node *c);
 void wk_training_read(wk_importer *im, const char *name);
 void wk_training_finish(wk_importer *im, wk_graph *main); /* outputs, report */
 
+/* Types of the operands, a blank between two, in the report's arena. */
+const char *wk_import_shapes(wk_importer *im, const wk_onnx_node *c);
 /* The list of a survey. What became of a node; reason: of REFUSED. values older than first_new are
  * of other nodes. Nothing without a survey. */
 void wk_survey_node(wk_onnx_node *c, wk_survey_fate fate, const char *reason, size_t first_new);

@@ -174,7 +174,7 @@ static wk_status add_output(wk_importer *im, wk_scope *s, wk_map *made,
   wk_declared d;
   wk_status st = wk_model_declared(v, &d);
   bool is_tensor = !st && b.kind == WK_BOUND_TENSOR && b.value != WK_NONE && !d.is_sequence;
-  bool is_sequence = !st && b.kind == WK_BOUND_SEQUENCE && d.is_sequence;
+  bool is_sequence = !st && b.kind == WK_BOUND_SEQUENCE && (d.is_sequence || !v->type);
   bool is_nothing = !st && b.kind == WK_BOUND_NOTHING && d.is_optional;
   const char *reason = b.kind == WK_BOUND_STRINGS ? "strings (STRING) are not supported"
                        : st ? st->message : "is not of the declared type";
@@ -231,6 +231,7 @@ static wk_status build(wk_importer *im, wk_scope *s) {
   WK_TRY(add_outputs(im, s, g));
   wk_training_finish(im, s->g);
   WK_TRY(wk_extents_finish(im, s));
+  wk_model_find_cut(im, s);
   if (im->opt->survey) wk_survey_outputs(im, s->g);
   else WK_TRY(wk_model_refusal(im->rep, im->opt->list_all));
   if (s->g->outputs.n == 0 && !im->opt->survey)
@@ -271,6 +272,7 @@ static void set_up(wk_importer *im) {
 static wk_status import(wk_importer *im) {
   im->model = im->src.model;
   if (!im->model) WK_TRY(wk_model_parse(im->src.data, im->src.n, im->arena, &im->model));
+  WK_TRY(wk_model_cut(im->model, im->opt, im->arena));
   set_up(im);
   const Onnx__ModelProto *p = im->model;
   bool is_old = p->ir_version == 1 || p->ir_version == 2; /* when there was only one opset */
@@ -344,7 +346,7 @@ wk_status wk_onnx_model_import(wk_onnx_model *m, const wk_import_options *o,
   const wk_onnx_source src = {.data = m->bytes ? m->bytes : m->file.data, .n = m->size,
                               .dir = wk_arena_strdup(module->arena, m->dir),
                               .home = m->home ? wk_arena_strdup(module->arena, m->home) : NULL,
-                              .model = m->model};
+                              .model = m->model, .is_translated = m->nets[0] != NULL};
   if (m->file.size) wk_vec_push(&module->files, m->file);
   if (m->bytes) wk_vec_push(&module->blobs, m->bytes);
   m->file = (wk_file){0};
@@ -378,6 +380,7 @@ wk_status wk_import_onnx_memory(const void *data, size_t n, const wk_import_opti
 
 void wk_import_report_free(wk_import_report *r) {
   wk_vec_free(&r->unsupported);
+  wk_vec_free(&r->cut);
   wk_vec_free(&r->need_value);
   wk_vec_free(&r->need_bind);
   wk_vec_free(&r->notes);

@@ -32,6 +32,16 @@ void wk_model_leave_unused(wk_importer *im);
  * report (need_bind). Inputs with an initialiser become constants later unless a value is given. */
 wk_status wk_model_inputs(wk_importer *im, wk_scope *s) WK_MUST_CHECK;
 
+/* Has the model end where the options say, `cut`; what it does not depend on then leaves the
+ * message: nodes of the main graph, inputs, initialisers. WK_USAGE: a tensor that the main graph
+ * has not, or one that is named twice, or no node is left. What is new lies in the arena. */
+wk_status wk_model_cut(const Onnx__ModelProto *m, const wk_import_options *o,
+                       wk_arena *a) WK_MUST_CHECK;
+/* Puts into the report where the model would have to end for nothing to be refused, unless sizes
+ * or values are to be given first; s is the scope of the main graph, all of whose nodes have been
+ * imported. */
+void wk_model_find_cut(wk_importer *im, wk_scope *s);
+
 /* What stands in the report's lists as an error; list_all as in wk_import_options. */
 wk_status wk_model_refusal(const wk_import_report *rep, bool list_all) WK_MUST_CHECK;
 

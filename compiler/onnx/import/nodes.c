@@ -23,7 +23,7 @@ int64_t wk_frame_opset(const wk_frame *f, const char *domain) {
 
 /* ---- report -------------------------------------------------------------------------------- */
 
-static const char *shapes_text(wk_importer *im, const wk_onnx_node *c) {
+const char *wk_import_shapes(wk_importer *im, const wk_onnx_node *c) {
   wk_str b = {0};
   for (int i = 0; i < c->n_in; i++) {
     if (i) wk_str_add(&b, " ");
@@ -49,7 +49,7 @@ static void report_unsupported(wk_importer *im, const wk_onnx_node *c, const cha
   wk_unsupported u = {.node = wk_arena_strdup(a, c->name),
                       .op = wk_arena_strdup(a, c->proto->op_type),
                       .domain = wk_arena_strdup(a, wk_onnx_domain(c->proto->domain)),
-                      .shapes = shapes_text(im, c),
+                      .shapes = wk_import_shapes(im, c),
                       .reason = wk_arena_strdup(a, reason),
                       .opset = c->opset,
                       .is_node = true,

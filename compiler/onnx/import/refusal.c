@@ -121,12 +121,29 @@ static wk_status headline(const groups *g, size_t n) {
   return wk_error(WK_UNSUPPORTED, "%zu nodes%s are not supported", n, operators);
 }
 
+const char *wk_import_cut_text(const wk_import_report *rep, bool list_all) {
+  enum { SHOWN = 12 };
+  wk_str b = {0};
+  bool is_shown = rep->cut.n <= SHOWN || list_all;
+  if (!rep->cut.n) return NULL;
+  wk_str_add(&b, "--cut ");
+  for (size_t i = 0; is_shown && i < rep->cut.n; i++)
+    wk_str_printf(&b, "%s%s", i ? "," : "", rep->cut.data[i]);
+  if (!is_shown) wk_str_printf(&b, "at %zu tensors, which -v lists,", rep->cut.n);
+  wk_str_printf(&b, " ends the model before %s", rep->unsupported.n == 1 ? "it" : "them");
+  const char *text = wk_arena_strdup(rep->arena, b.s);
+  wk_str_free(&b);
+  return text;
+}
+
 static wk_status refuse_unsupported(const wk_import_report *rep, bool list_all) {
+  const char *cut = wk_import_cut_text(rep, list_all);
   size_t n = rep->unsupported.n;
   if (n == 1) {
     const wk_unsupported *u = rep->unsupported.data;
     wk_str b = {0};
     add_node(&b, u);
+    if (cut) wk_str_printf(&b, "; %s", cut);
     wk_status one = wk_error_at(WK_UNSUPPORTED, u->node, "%s", b.s);
     wk_str_free(&b);
     return one;
@@ -135,6 +152,7 @@ static wk_status refuse_unsupported(const wk_import_report *rep, bool list_all) 
   groups g = group_all(rep, scratch);
   wk_status s = headline(&g, n);
   s = list_all ? add_nodes(s, rep) : add_groups(s, &g);
+  if (cut) s = wk_status_item(s, "%s", cut);
   groups_free(&g);
   wk_arena_free(scratch);
   return s;

@@ -2,7 +2,7 @@
  * What became of every node of a file, refused or not. */
 #include <string.h>
 
-#include "compiler/onnx/import/importer.h"
+#include "compiler/onnx/import/model.h"
 
 /* The row of a node of the file; a body that is imported again finds it there. */
 static wk_surveyed *row_of(wk_onnx_node *c) {
@@ -37,6 +37,63 @@ static void add_results(wk_onnx_node *c, wk_surveyed *row, size_t first_new) {
   }
 }
 
+/* ---- what a plugin would have to bring ------------------------------------------------------- */
+
+static void add_attribute_text(wk_str *b, const Onnx__AttributeProto *a) {
+  typedef Onnx__AttributeProto__AttributeType kind;
+  static const struct { kind type; const char *name; } kinds[] = {
+      {ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS, "ints"},
+      {ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS, "floats"},
+      {ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS, "strings"},
+      {ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR, "tensor"},
+      {ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH, "graph"}};
+  const char *name = "value";
+  for (size_t i = 0; i < WK_COUNTOF(kinds); i++)
+    if (a->has_type && a->type == kinds[i].type) name = kinds[i].name;
+  wk_str_printf(b, "%s=", a->name ? a->name : "");
+  if (a->has_i) wk_str_printf(b, "%lld", (long long)a->i);
+  else if (a->has_f) wk_str_printf(b, "%g", (double)a->f);
+  else if (a->has_s) wk_str_printf(b, "\"%.*s\"", (int)a->s.len, (const char *)a->s.data);
+  else wk_str_add(b, name);
+}
+
+/* As the model declares it: a value between nodes, or an output. */
+static void add_declared(wk_str *b, const Onnx__GraphProto *g, const char *name) {
+  const Onnx__ValueInfoProto *v = NULL;
+  for (size_t i = 0; i < g->n_value_info && !v; i++)
+    if (g->value_info[i]->name && !strcmp(g->value_info[i]->name, name)) v = g->value_info[i];
+  for (size_t i = 0; i < g->n_output && !v; i++)
+    if (g->output[i]->name && !strcmp(g->output[i]->name, name)) v = g->output[i];
+  wk_declared d = {.rank = -1};
+  if (v) wk_status_free(wk_model_declared(v, &d));
+  wk_str_add(b, d.dtype == WK_DTYPE_NONE ? "?" : wk_dtype_name(d.dtype));
+  for (int i = 0; d.dtype != WK_DTYPE_NONE && i < d.rank; i++) {
+    wk_str_add(b, i ? "," : "[");
+    if (d.dims[i] >= 0) wk_str_printf(b, "%lld", (long long)d.dims[i]);
+    else wk_str_add(b, d.symbols[i] ? d.symbols[i] : "?");
+  }
+  if (d.dtype != WK_DTYPE_NONE && d.rank >= 0) wk_str_add(b, d.rank ? "]" : "[]");
+}
+
+/* "(alpha=0.5): f32[4,4] -> ?" */
+static const char *call_text(wk_onnx_node *c) {
+  const Onnx__NodeProto *p = c->proto;
+  wk_str b = {0};
+  wk_str_add(&b, "(");
+  for (size_t i = 0; i < p->n_attribute; i++) {
+    if (i) wk_str_add(&b, ", ");
+    add_attribute_text(&b, p->attribute[i]);
+  }
+  wk_str_printf(&b, "): %s ->", wk_import_shapes(c->im, c));
+  for (size_t i = 0; i < p->n_output; i++) {
+    wk_str_add(&b, i ? ", " : " ");
+    add_declared(&b, c->im->model->graph, p->output[i]);
+  }
+  const char *text = wk_arena_strdup(c->im->rep->arena, b.s);
+  wk_str_free(&b);
+  return text;
+}
+
 static void add_loose(wk_onnx_node *c) {
   if (c->g != c->im->m->main) return;
   for (int i = 0; i < c->n_in; i++)
@@ -59,6 +116,8 @@ void wk_survey_node(wk_onnx_node *c, wk_survey_fate fate, const char *reason, si
                   (fate == WK_SURVEY_UNKNOWN && row->fate == WK_SURVEY_TAKEN);
   if (row->fate == WK_SURVEY_REFUSED || !is_worse) return;
   row->fate = fate;
+  bool may_be_brought = !c->row && *domain && !c->im->src.is_translated;
+  if (fate == WK_SURVEY_REFUSED && may_be_brought) row->call = call_text(c);
   if (reason) row->reason = wk_arena_strdup(c->im->rep->arena, reason);
 }
 

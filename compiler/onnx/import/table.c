@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "compiler/ir/custom.h"
 #include "compiler/onnx/import/handlers.h"
 
 static const wk_onnx_row rows[] = {
@@ -18,6 +19,8 @@ static int compare(const wk_onnx_row *r, const char *domain, const char *name) {
 const wk_onnx_row *wk_onnx_row_find(const char *domain, const char *name) {
   static const wk_onnx_row own = {WK_ONNX_OWN_DOMAIN, "operator",    1, 1, 0, -1, 0,
                                   wk_onnx_own,      WK_OP_IDENTITY};
+  static const wk_onnx_row custom = {"", "custom", 1, INT64_MAX, 0, -1, 0, wk_onnx_custom,
+                                     WK_OP_CUSTOM};
   size_t low = 0, high = WK_COUNTOF(rows);
   while (low < high) {
     size_t mid = low + (high - low) / 2;
@@ -26,7 +29,8 @@ const wk_onnx_row *wk_onnx_row_find(const char *domain, const char *name) {
     if (order < 0) low = mid + 1;
     else high = mid;
   }
-  return strcmp(domain, WK_ONNX_OWN_DOMAIN) == 0 ? &own : NULL;
+  if (strcmp(domain, WK_ONNX_OWN_DOMAIN) == 0) return &own;
+  return wk_custom_find(domain, name) ? &custom : NULL;
 }
 
 const char *wk_onnx_refusal_find(const char *domain, const char *name) {

@@ -90,6 +90,7 @@ wk_status wk_cpu_module_build(const wk_target_part *parts, size_t n, const wk_si
   m->ctx = wk_object_context(&m->error);
   m->mod = LLVMModuleCreateWithNameInContext(name, m->ctx);
   wk_codegen_begin(&m->gen, m->ctx, m->mod, simd);
+  m->gen.has_names = !complete;
   m->name = wk_arena_strdup(m->gen.arena, name);
   m->entries = wk_arena_alloc(m->gen.arena, n * sizeof *m->entries);
   LLVMTargetMachineRef machine;

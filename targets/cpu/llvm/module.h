@@ -28,8 +28,8 @@ typedef struct {
   uint64_t const_bytes;
 } wk_cpu_module;
 
-/* `complete`: nothing is left undefined, not even memcpy. Free with wk_cpu_module_free also after
- * an error. */
+/* `complete`: nothing is left undefined, not even memcpy; routines are found through exec. Free
+ * with wk_cpu_module_free also after an error. */
 wk_status wk_cpu_module_build(const wk_target_part *parts, size_t n, const wk_simd *simd,
                               const char *name, bool complete, wk_cpu_module *out) WK_MUST_CHECK;
 void wk_cpu_module_free(wk_cpu_module *m);

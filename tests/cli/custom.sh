@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# examples/custom is built against an installed Wick: an operator of its own is compiled, compared,
+# and run by the command, by a C program and in a bundle; and what is wrong with such plugins.
+tests=$(realpath "$(dirname "$0")/..")
+source "$(dirname "$0")/lib.bash" "$@"
+example=$tests/../examples/custom
+sanitize=
+is_sanitized && sanitize=-fsanitize=address,undefined
+check 'install' cmake --install "$(dirname "$wick")" --prefix "$tmp/prefix"
+wick=$tmp/prefix/bin/wick
+check 'configure' cmake -S "$example" -B out -DCMAKE_PREFIX_PATH="$tmp/prefix" \
+  -DCMAKE_C_FLAGS="-Wall -Werror $sanitize"
+check 'build' cmake --build out
+both=(--plugin out/snake.so --plugin out/snake_routine.so)
+net=$example/model.onnxtxt
+
+# ---- without the plugin
+gives 'without the plugin' '^  com.example.Snake-1: this operator is not known \(2 nodes' bash -c \
+  "'$wick' compile '$net' -q -o none.wick 2>&1; true"
+gives 'what a plugin would bring' '^  com.example.Snake\(alpha=0.5\): f32\[4,4\] -> \?$' bash -c \
+  "'$wick' ops --model '$net'; true"
+gives 'the same in JSON' '"call": "\(alpha=0.5\): f32\[4,4\] -> \?"' bash -c \
+  "'$wick' ops --model '$net' --json -v; true"
+
+# ---- with it
+gives 'ops' '^com.example.Snake +1 +2 ' "$wick" ops --model "$net" "${both[@]}"
+gives 'run' '^y f32\[4,4\] min -3.1' "$wick" run "$net" "${both[@]}" --random 1
+gives 'evaluated' '^y f32\[4,4\] min -3.1' \
+  "$wick" run "$net" --plugin out/snake.so --target eval --random 1
+gives 'compare' '^all 4 instructions agree' "$wick" compare "$net" "${both[@]}"
+gives 'compare --passes' '^the result is the same after all' \
+  "$wick" compare "$net" "${both[@]}" --passes
+gives 'by the environment' '^y ' env WICK_PLUGINS=out/snake.so:out/snake_routine.so \
+  "$wick" run "$net" --random 1
+gives 'an instruction' '  custom\(@out %s.*\{domain="com.example", op="Snake", counts=\[1\], v' \
+  "$wick" compile "$net" --plugin out/snake.so --emit program -o -
+check 'in 16 bits it stays f32' "$wick" compile "$net" "${both[@]}" --convert f16 -q -o half.wick
+check 'quantize' "$wick" quantize "$net" "${both[@]}" --random 2 -o int8.onnx
+gives 'it stays what it was' '^opsets .*com.example 1' "$wick" inspect int8.onnx
+gives 'quantised, compared' ' agree' "$wick" compare int8.onnx "${both[@]}"
+
+# ---- packages
+check 'compile' "$wick" compile "$net" --plugin out/snake.so -q -o snakes.wick
+check 'the same bytes' bash -c "'$wick' compile '$net' --plugin out/snake.so -q -o again.wick &&
+  cmp snakes.wick again.wick"
+gives 'its section' '^section routines of unit 0 ' "$wick" inspect snakes.wick
+check 'verify' "$wick" verify snakes.wick
+gives 'run a package' '^y f32\[4,4\] min -3.1' \
+  "$wick" run snakes.wick --plugin out/snake_routine.so --random 1
+gives 'on two threads' '^y f32\[4,4\] min -3.1' \
+  "$wick" run snakes.wick --plugin out/snake_routine.so --random 1 --threads 2
+refuses 'without the routine' 4 \
+  "snakes.wick: a custom operator's routine is not registered: 'com_example_snake': load or link" \
+  "$wick" run snakes.wick --random 1
+gives 'a C program' '^0.0000 -0.7712 -2.0066 -2.6238$' \
+  env LD_LIBRARY_PATH="$tmp/prefix/lib" out/main snakes.wick
+
+# ---- a bundle
+check 'bundle' "$wick" compile "$net" --plugin out/snake.so --emit bundle -q -o snakes
+gives 'its header declares it' '^int32_t com_example_snake\(const struct wick_call \*call\);' \
+  cat snakes.h
+cat >bundle.c <<'C'
+#include <stdio.h>
+#include "snakes.h"
+int main(void) {
+  static _Alignas(4096) char weights[SNAKES_WEIGHTS_BYTES], arena[SNAKES_ARENA_BYTES];
+  FILE *f = fopen("snakes.weights", "rb");
+  float x[12], y[16];
+  if (!f || fread(weights, 1, sizeof weights, f) != sizeof weights) return 9;
+  for (int i = 0; i < 12; i++) x[i] = (float)(i - 6) / 4;
+  const void *in[] = {x};
+  void *out[] = {y};
+  int status = snakes_run(weights, in, out, arena);
+  printf("%d %.4f %.4f\n", status, y[1], y[2]);
+  return 0;
+}
+C
+link() { ${CC:-cc} $sanitize -I prefix/include/wick bundle.c "$@" snakes.o -o bundle -lm; }
+check 'link a bundle' link "$example/routine.c"
+gives 'run a bundle' '^0 -0.7712 -2.0066$' ./bundle
+cat >fails.c <<'C'
+#include <stdint.h>
+struct wick_call;
+int32_t com_example_snake(const struct wick_call *call) { return call ? 7 : 8; }
+C
+check 'with a routine that fails' link fails.c
+gives 'its code' '^4 ' ./bundle
+check 'the same as a plugin' ${CC:-cc} $sanitize -I prefix/include/wick -fPIC -shared -o fails.so \
+  -x c - <<'C'
+#include "runtime/routine.h"
+static int32_t run(const wick_call *call) { return call->input_count == 1 ? -7 : 8; }
+const wick_routine *wick_routine_plugin(void) {
+  static const wick_routine r[] = {{"com_example_snake", run}, {0}};
+  return r;
+}
+C
+refuses 'a routine that fails' 3 \
+  'Snake_s \(custom, step [0-9]+ of [0-9]+\): its routine failed with -7' \
+  "$wick" run snakes.wick --plugin ./fails.so --random 1
+refuses 'two of one name' 2 'there is a routine com_example_snake already' \
+  "$wick" run snakes.wick --plugin ./fails.so --plugin out/snake_routine.so --random 1
+
+# ---- models that do not fit the row
+changed() { # SED...: the network with something else in it
+  sed -E "$@" "$net" >changed.onnxtxt
+}
+changed 's/name: "alpha" type: FLOAT f: 0.5/name: "beta" type: FLOAT f: 0.5/'
+refuses 'another attribute' 4 "attribute 'beta' is not in the plugin's row" \
+  "$wick" run changed.onnxtxt "${both[@]}" --random 1
+changed 's/type: FLOAT f: 0.5/type: INT i: 1/'
+refuses 'another kind' 4 "attribute 'alpha' is not a float, as the plugin's row says" \
+  "$wick" run changed.onnxtxt "${both[@]}" --random 1
+changed 's/type: FLOAT f: 0.5/type: FLOAT f: 0/'
+refuses 'a value that inference refuses' 3 'com.example.Snake: alpha is 0' \
+  "$wick" run changed.onnxtxt "${both[@]}" --random 1
+changed 's/input: "h" output: "s"/input: "h" input: "x" output: "s"/'
+refuses 'another number of inputs' 3 'com.example.Snake takes 1 to 1 inputs, not 2' \
+  "$wick" run changed.onnxtxt "${both[@]}" --random 1
+
+# ---- rows that are not whole
+spoil() { # NAME SED: the row with something else in it
+  sed -E "$2" "$example/operator.c" >"$1.c"
+  check "compile $1" ${CC:-cc} -w -D_GNU_SOURCE -I prefix/include/wick -fPIC -shared "$1.c" \
+    -o "$1.so"
+}
+spoil nameless 's/"com.example"/""/'
+refuses 'no domain' 3 'nameless.so: custom operator Snake lacks a domain' \
+  "$wick" run "$net" --plugin ./nameless.so
+spoil undefined 's/ \.reference = reference,//'
+refuses 'no reference' 3 'custom operator Snake lacks reference' \
+  "$wick" run "$net" --plugin ./undefined.so
+spoil dotted 's/com_example_snake/com.example.snake/'
+refuses 'no name of C' 3 'custom operator Snake lacks routine, a name of C' \
+  "$wick" run "$net" --plugin ./dotted.so
+spoil known 's/"com.example"/"com.microsoft"/; s/"Snake"/"Gelu"/'
+refuses 'an operator that is there' 2 'there is an operator com.microsoft.Gelu already' \
+  "$wick" run "$net" --plugin ./known.so
+spoil twice 's/SPDX/&/'
+refuses 'two rows of one name' 2 'there is an operator com.example.Snake already' \
+  "$wick" run "$net" --plugin out/snake.so --plugin ./twice.so
+finish
