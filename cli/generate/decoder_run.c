@@ -94,7 +94,8 @@ static wk_status set_dims(const wk_decoder *d, wk_decoder_entry *e, const tokens
     int64_t dims[WK_MAX_RANK];
     if (!info->is_bound) continue;
     for (uint32_t k = 0; k < info->rank; k++)
-      dims[k] = d->given[i].data ? d->given[i].type.dims[k] : size_in(&e->axes[i][k], t, d->lengths[i]);
+      dims[k] = d->given[i].data ? d->given[i].type.dims[k]
+                                 : size_in(&e->axes[i][k], t, d->lengths[i]);
     WK_TRY(wk_wick_error(wick_session_set_input_dims(e->session, i, dims),
                          wick_session_error(e->session), NULL));
   }
