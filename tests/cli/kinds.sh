@@ -86,7 +86,7 @@ refuses 'a shape that is none' 2 "^wick: --shape x=2x-1: '-1' is not a size" \
   "$wick" compile relu.onnx --shape x=2x-1
 refuses 'a shape that ends early' 2 "^wick: --shape x=2x: '' is not a size" \
   "$wick" compile relu.onnx --shape x=2x
-refuses 'a binding that is none' 2 "^wick: --bind n=q: 'q' is not a size" \
+refuses 'a binding that is none' 2 "--bind n=q: 'q' is not bound to a number or range" \
   "$wick" compile symbolic.onnx --bind n=q
 refuses 'after one that is good' 2 "^wick: --shape x=2xq: 'q' is not a size" \
   "$wick" compile symbolic.onnx --bind n=2 --shape x=2xq

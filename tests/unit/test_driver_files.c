@@ -161,7 +161,7 @@ static void each_status_has_its_code(void **state) {
       {WICK_NO_ENTRY, WK_INTERNAL},       {WICK_NO_STEPS, WK_UNSUPPORTED},
       {WICK_BUSY, WK_INTERNAL},           {WICK_RUN_FAILED, WK_INPUT},
       {WICK_CANNOT_WRITE, WK_IO},         {WICK_NO_DEVICE, WK_UNSUPPORTED},
-      {WICK_NO_STATE, WK_INTERNAL},       {WICK_BAD_STATE, WK_INTERNAL},
+      {WICK_NO_STATE, WK_INTERNAL},       {WICK_BAD_STATE, WK_INPUT},
       {WICK_DEVICE_FAILED, WK_IO},
   };
   assert_null(wk_wick_error(WICK_OK, "detail", "place"));

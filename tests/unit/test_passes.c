@@ -105,6 +105,19 @@ static int check_heads(int64_t *changes) {
   return bad;
 }
 
+/* Nor experts, whose gates are 0 for most of the rows. */
+static int check_experts(int64_t *changes) {
+  static const char text[] =
+      "module \"m\" { graph @main(%x: f32[64,64], %c: bool[64,1], %n: f32[64,1], "
+      "%w: f32[64,64]) {\n"
+      "  %zero = constant f32[] {0}\n  %g = where(%c, %n, %zero)\n  %h = matmul(%x, %w)\n"
+      "  %z = mul(%h, %g)\n  output %z\n}}";
+  wk_module *m;
+  wk_status s = wk_module_parse(text, "experts", &m);
+  if (s) fail_msg("%s", s->message);
+  return check_graph(m, 0, changes);
+}
+
 static void test_random_graphs(void **state) {
   (void)state;
   const random_options o = {.nodes = 14, .only = WK_OP_COUNT};
@@ -112,7 +125,7 @@ static void test_random_graphs(void **state) {
   int bad = 0;
   for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++)
     bad += check_graph(random_graph(seed, &o), seed, changes);
-  bad += check_heads(changes);
+  bad += check_heads(changes) + check_experts(changes);
   for (size_t i = 0; i < wk_passes_count; i++) {
     print_message("%-24s %lld rewrites\n", wk_passes[i].name, (long long)changes[i]);
     if (n_seeds >= 100) assert_true(changes[i] > 0);
