@@ -83,18 +83,18 @@ static bool is_selected(const wk_rewrite *r, wk_value_id v) {
 }
 
 static bool select_rows(wk_rewrite *r, wk_node_id id, const wk_node *n) {
-  const wk_type *y = wk_type_of(r, n->out[0]);
+  const wk_type y = *wk_type_of(r, n->out[0]); /* new values move the old ones */
   (void)id;
-  if (n->op != WK_OP_MUL || !wk_dtype_is_float(y->dtype) || is_selected(r, n->out[0])) return false;
+  if (n->op != WK_OP_MUL || !wk_dtype_is_float(y.dtype) || is_selected(r, n->out[0])) return false;
   for (int k = 0; k < 2; k++) {
     wk_value_id gate = n->in[k];
-    if (!is_per_row(r, gate, y) || !is_gate(r, gate, 0) || !has_product(r, n->in[1 - k], 0))
+    if (!is_per_row(r, gate, &y) || !is_gate(r, gate, 0) || !has_product(r, n->in[1 - k], 0))
       continue;
     wk_value_id zero = wk_rewrite_scalar(r, wk_type_of(r, gate)->dtype, 0);
     wk_value_id none = wk_rewrite_2(r, WK_OP_EQUAL, NULL, gate, zero);
     const wk_value_id in[] = {wk_rewrite_1(r, WK_OP_NOT, NULL, none),
                               wk_rewrite_2(r, WK_OP_MUL, NULL, n->in[0], n->in[1]),
-                              wk_rewrite_scalar(r, y->dtype, 0)};
+                              wk_rewrite_scalar(r, y.dtype, 0)};
     return wk_rewrite_replace(r, n->out[0], wk_rewrite_add(r, WK_OP_WHERE, NULL, 3, in));
   }
   return false;
