@@ -83,9 +83,10 @@ static bool is_selected(const wk_rewrite *r, wk_value_id v) {
 }
 
 static bool select_rows(wk_rewrite *r, wk_node_id id, const wk_node *n) {
-  const wk_type y = *wk_type_of(r, n->out[0]); /* new values move the old ones */
   (void)id;
-  if (n->op != WK_OP_MUL || !wk_dtype_is_float(y.dtype) || is_selected(r, n->out[0])) return false;
+  if (n->op != WK_OP_MUL || n->out[0] == WK_NONE) return false;
+  const wk_type y = *wk_type_of(r, n->out[0]); /* new values move the old ones */
+  if (!wk_dtype_is_float(y.dtype) || is_selected(r, n->out[0])) return false;
   for (int k = 0; k < 2; k++) {
     wk_value_id gate = n->in[k];
     if (!is_per_row(r, gate, &y) || !is_gate(r, gate, 0) || !has_product(r, n->in[1 - k], 0))

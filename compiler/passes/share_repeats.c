@@ -184,7 +184,7 @@ static bool share(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   groups g;
   bool is_product = n->op == WK_OP_MATMUL && n->n_in == 2 && !WK_ATTR(n, matmul)->epilogue;
   uint32_t n_repeated = is_product ? 1 : 2;
-  if (!is_product && n->op != WK_OP_ATTENTION) return false;
+  if ((!is_product && n->op != WK_OP_ATTENTION) || n->out[0] == WK_NONE) return false;
   if (wk_type_of(r, n->out[0])->quant || !find_groups(r, n, n_repeated, &g)) return false;
   wk_value_id in[8];
   if (n->n_in > WK_COUNTOF(in)) return false;
