@@ -49,7 +49,7 @@ for script in .ci/run scripts/{demo,test,real_install,real_build,compare_rtl,syn
   scripts/{fuzz,coverage,threads} bench/{setup,coverage,same_code,opencl} tools/{mutants,unused} \
   tools/draw_folders bench/accel_{ablation,causes,choices,speed,peak} \
   $(cd tree && ls bench/*.py tests/make/*.py tools/*.py |
-    grep -vE '/(cli|peers|runtime|caffe2_net|extents_[a-rt-z].*|decoder_models).py$'); do
+    grep -vE '/(cli|peers|runtime|caffe2_net|extents_[a-rt-z].*|extents_speech|decoder_models).py$'); do
   helps $script
   tells "$script, unknown option" 2 "^${script/real_/}: .*--frob" tree/$script --frob x
 done
