@@ -45,11 +45,13 @@ helps() {
 
 cp "$root/scripts/install" tree/scripts/real_install
 cp "$root/scripts/build" tree/scripts/real_build
+# What other programs import.
+apart='/(cli|peers|runtime|caffe2_net|extents_[a-rt-z].*|extents_speech|decoder_models).py$'
 for script in .ci/run scripts/{demo,test,real_install,real_build,compare_rtl,synthesise,timeline} \
   scripts/{fuzz,coverage,threads} bench/{setup,coverage,same_code,opencl} tools/{mutants,unused} \
   tools/draw_folders bench/accel_{ablation,causes,choices,speed,peak} \
   $(cd tree && ls bench/*.py tests/make/*.py tools/*.py |
-    grep -vE '/(cli|peers|runtime|caffe2_net|extents_[a-rt-z].*|extents_speech|decoder_models).py$'); do
+    grep -vE "$apart"); do
   helps $script
   tells "$script, unknown option" 2 "^${script/real_/}: .*--frob" tree/$script --frob x
 done
