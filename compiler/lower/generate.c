@@ -360,49 +360,51 @@ static void gen_node(wk_gen *c, wk_gen_graph *gg, wk_node_id id) {
 
 enum { MOST_EARLY = 1 << 16 }; /* elements of what a size is computed from */
 
-static bool may_be_early(const wk_graph *g, const wk_node *n) {
-  if (n->predicate != WK_NONE || n->n_bodies) return false;
+static bool may_be_early(const wk_graph *g, const wk_node *n, const bool *can) {
+  if (n->dead || n->predicate != WK_NONE || n->n_bodies) return false;
   if (n->op != WK_OP_MAP && n->op != WK_OP_REDUCE && n->op != WK_OP_GATHER &&
       wk_op_get(n->op)->cls != WK_CLASS_MOVEMENT)
     return false;
   for (uint32_t k = 0; k < n->n_out; k++)
     if (n->out[k] != WK_NONE && wk_type_count(&wk_val(g, n->out[k])->type) > MOST_EARLY)
       return false;
-  return true;
-}
-
-/* The nodes that v is computed by; false: some have to wait for others. */
-static bool early_nodes(const wk_graph *g, wk_value_id v, bool *marked) {
-  if (v == WK_NONE || wk_val(g, v)->kind != WK_VALUE_NODE) return true;
-  const wk_node_id id = wk_val(g, v)->node;
-  const wk_node *n = wk_nod(g, id);
-  if (marked[id]) return true;
-  if (!may_be_early(g, n)) return false;
-  marked[id] = true;
   for (uint32_t k = 0; k < n->n_in; k++)
-    if (!early_nodes(g, n->in[k], marked)) return false;
+    if (n->in[k] != WK_NONE && wk_val(g, n->in[k])->kind == WK_VALUE_NODE &&
+        !can[wk_val(g, n->in[k])->node])
+      return false;
   return true;
 }
 
-static void add_early(wk_gen *c, wk_gen_graph *gg, wk_value_id size) {
-  const size_t n = gg->g->nodes.n;
+/* All nodes that v is computed by. */
+static void mark_early(wk_gen_graph *gg, wk_value_id v) {
+  if (v == WK_NONE || wk_val(gg->g, v)->kind != WK_VALUE_NODE) return;
+  const wk_node_id id = wk_val(gg->g, v)->node;
+  const wk_node *n = wk_nod(gg->g, id);
+  if (gg->is_early[id]) return;
+  gg->is_early[id] = true;
+  for (uint32_t k = 0; k < n->n_in; k++) mark_early(gg, n->in[k]);
+}
+
+static void add_early(wk_gen_graph *gg, wk_value_id size, const bool *can) {
   if (size == WK_NONE || wk_is_predicate(gg->g, size) ||
-      wk_val(gg->g, size)->kind != WK_VALUE_NODE || gg->is_early[wk_val(gg->g, size)->node])
+      wk_val(gg->g, size)->kind != WK_VALUE_NODE || !can[wk_val(gg->g, size)->node])
     return;
-  bool *marked = wk_arena_alloc(c->scratch, n);
-  memcpy(marked, gg->is_early, n);
-  if (early_nodes(gg->g, size, marked)) memcpy(gg->is_early, marked, n);
+  mark_early(gg, size);
 }
 
 /* Sizes that instructions may end at are computed before all else, so that each finds them. */
 static void find_early(wk_gen *c, wk_gen_graph *gg) {
-  gg->is_early = wk_arena_alloc(c->scratch, gg->g->nodes.n);
-  gg->is_done = wk_arena_alloc(c->scratch, gg->g->nodes.n);
+  const size_t n = gg->g->nodes.n;
+  bool *can = wk_arena_alloc(c->scratch, n);
+  gg->is_early = wk_arena_alloc(c->scratch, n);
+  gg->is_done = wk_arena_alloc(c->scratch, n);
+  for (size_t i = 0; gg->demand && i < n; i++) /* nodes stand behind what they read */
+    can[i] = may_be_early(gg->g, wk_nod(gg->g, (wk_node_id)i), can);
   for (size_t v = 0; gg->demand && v < gg->g->values.n; v++)
     for (int i = 0; i < wk_val(gg->g, (wk_value_id)v)->type.rank; i++) {
-      add_early(c, gg, gg->demand[v].need.below[i]);
-      add_early(c, gg, gg->demand[v].zero[i]);
-      add_early(c, gg, gg->demand[v].fold[i]);
+      add_early(gg, gg->demand[v].need.below[i], can);
+      add_early(gg, gg->demand[v].zero[i], can);
+      add_early(gg, gg->demand[v].fold[i], can);
     }
 }
 
