@@ -7,6 +7,11 @@ bool wk_expr_uses_index(const wk_expr *e) {
   return false;
 }
 
+bool wk_is_elementwise(const wk_node *n) {
+  if (n->op == WK_OP_MAP) return !wk_expr_uses_index(WK_ATTR(n, map)->body);
+  return wk_op_get(n->op)->cls == WK_CLASS_ELEMENTWISE;
+}
+
 /* Of a node or a copy of one. */
 static wk_node_id id_of(const wk_graph *g, const wk_node *n) {
   uint32_t k = 0;

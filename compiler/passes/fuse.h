@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to passes/: joining expressions of neighbouring nodes. */
+ * Private to passes/: joining expressions of neighbouring nodes, and what passes ask of them. */
 #ifndef WICK_PASSES_FUSE_H
 #define WICK_PASSES_FUSE_H
 
@@ -9,6 +9,8 @@
 #define WK_FUSE_MAX_NODES 160
 
 bool wk_expr_uses_index(const wk_expr *e);
+/* Each element of the results is made of those of the operands at its place, wherever that is. */
+bool wk_is_elementwise(const wk_node *n);
 
 /* Whoever has node n now (the first target that supports it) still has it as it would be when
  * fused, its results in `fused->out` those of the last node that it takes in; and, unless `with` is

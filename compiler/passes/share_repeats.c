@@ -7,6 +7,7 @@
  * merged with them, or a single head expanded. Transposes and elementwise operators in between are
  * done before it. The group becomes an axis along which k is broadcast or, where each head has a
  * single row, the rows of one product. Nothing is repeated then. */
+#include "compiler/passes/fuse.h"
 #include "compiler/passes/movement.h"
 
 enum { MOST_STEPS = 8 }; /* of operators between the repetition and the product */
@@ -55,15 +56,11 @@ static repeat of_reshape(const wk_rewrite *r, const wk_node *n) {
   return (repeat){at - 1, y->dims[at - 1], y->dims[at]};
 }
 
-static bool is_elementwise(const wk_rewrite *r, const wk_node *n) {
+static bool can_follow(const wk_rewrite *r, const wk_node *n) {
   if (n->n_out != 1 || n->predicate != WK_NONE || !wk_once(r, n->out[0])) return false;
   if (n->op == WK_OP_QUANTIZE || n->op == WK_OP_DEQUANTIZE || n->op == WK_OP_FAKE_QUANTIZE)
     return false;
-  if (n->op != WK_OP_MAP) return wk_op_get(n->op)->cls == WK_CLASS_ELEMENTWISE;
-  const wk_expr *e = WK_ATTR(n, map)->body;
-  for (uint32_t i = 0; i < e->n; i++)
-    if (e->nodes[i].op == WK_EX_INDEX) return false;
-  return true;
+  return wk_is_elementwise(n);
 }
 
 static repeat repeat_of(const wk_rewrite *r, wk_value_id v, int steps);
@@ -91,7 +88,7 @@ static repeat repeat_of(const wk_rewrite *r, wk_value_id v, int steps) {
   if (n->op == WK_OP_EXPAND) return of_expand(r, n);
   if (n->op == WK_OP_RESHAPE) return of_reshape(r, n);
   if (n->op != WK_OP_TRANSPOSE)
-    return is_elementwise(r, n) ? of_elementwise(r, n, steps - 1) : none;
+    return can_follow(r, n) ? of_elementwise(r, n, steps - 1) : none;
   repeat x = repeat_of(r, n->in[0], steps - 1);
   int axis = 0;
   while (x.times && WK_ATTR(n, transpose)->perm.v[axis] != x.axis) axis++;

@@ -11,6 +11,7 @@
  *          before it, one move of the result remains */
 #include <string.h>
 
+#include "compiler/passes/fuse.h"
 #include "compiler/passes/movement.h"
 
 #define MAX_REGION 48
@@ -33,14 +34,6 @@ typedef struct {
 } region;
 
 /* ---- what a move can pass ------------------------------------------------------------------- */
-
-static bool is_elementwise(const wk_node *n) {
-  if (n->op != WK_OP_MAP) return wk_op_get(n->op)->cls == WK_CLASS_ELEMENTWISE;
-  const wk_expr *e = WK_ATTR(n, map)->body;
-  for (uint32_t i = 0; i < e->n; i++)
-    if (e->nodes[i].op == WK_EX_INDEX) return false;
-  return true;
-}
 
 /* Operators whose attributes name axes, which are renumbered. */
 static bool has_axes(const wk_node *n) {
@@ -76,8 +69,8 @@ static bool passes(const region *g, const wk_node *n) {
   for (uint32_t k = 0; k < n->n_in; k++)
     if (n->in[k] != WK_NONE && wk_type_of(g->r, n->in[k])->quant) return false;
   if (!g->m.is_transpose)
-    return (is_elementwise(n) || folds_last(g, n)) && wk_shape_equal(t, &g->m.from);
-  return t->rank == g->m.from.rank && (is_elementwise(n) || has_axes(n));
+    return (wk_is_elementwise(n) || folds_last(g, n)) && wk_shape_equal(t, &g->m.from);
+  return t->rank == g->m.from.rank && (wk_is_elementwise(n) || has_axes(n));
 }
 
 /* ---- the region ----------------------------------------------------------------------------- */
@@ -416,7 +409,7 @@ static bool sink(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   if (n->n_out != 1 || n->out[0] == WK_NONE || n->n_in < 1) return false;
   region g = {.r = r};
   if (n->op == WK_OP_TRANSPOSE || n->op == WK_OP_RESHAPE) return lift(&g, n);
-  return n->n_in > 1 && is_elementwise(n) && join(&g, id, n);
+  return n->n_in > 1 && wk_is_elementwise(n) && join(&g, id, n);
 }
 
 wk_status wk_sink_movement(wk_graph *g, wk_pass_ctx *c) { return wk_rewrite_run(g, c, sink); }

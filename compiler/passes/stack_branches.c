@@ -11,6 +11,7 @@
  * nothing. */
 #include <string.h>
 
+#include "compiler/passes/fuse.h"
 #include "compiler/passes/movement.h"
 
 /* Of what is stacked, which is alive at once: branches, operators of one, bytes of a result. */
@@ -68,24 +69,14 @@ static bool are_pieces(const branches *b, values v, int *axis) {
   return true;
 }
 
-static bool has_index(const wk_expr *e) {
-  for (uint32_t i = 0; e && i < e->n; i++)
-    if (e->nodes[i].op == WK_EX_INDEX) return true;
-  return false;
-}
-
-static bool is_elementwise(const wk_node *n) {
-  if (n->op == WK_OP_MAP) return !has_index(WK_ATTR(n, map)->body);
-  return wk_op_get(n->op)->cls == WK_CLASS_ELEMENTWISE;
-}
-
 /* Their other operands broadcast to the first, which has to have the branches, too. */
 static bool follows_first(const wk_node *n) {
   return n->op == WK_OP_QUANTIZE || n->op == WK_OP_DEQUANTIZE || n->op == WK_OP_FAKE_QUANTIZE;
 }
 
 static bool is_product(const wk_node *n) {
-  if (n->op == WK_OP_INTEGER_MATMUL) return !has_index(WK_ATTR(n, integer_matmul)->epilogue);
+  if (n->op == WK_OP_INTEGER_MATMUL)
+    return !wk_expr_uses_index(WK_ATTR(n, integer_matmul)->epilogue);
   return n->op == WK_OP_MATMUL && n->n_in == 2 && !WK_ATTR(n, matmul)->epilogue;
 }
 
@@ -106,7 +97,7 @@ static bool can_stack(const branches *b, const wk_node *n) {
     return false;
   if (is_product(n))
     return wk_type_of(r, n->in[0])->rank > 1 && wk_type_of(r, n->in[1])->rank > 1;
-  return is_elementwise(n) || n->op == WK_OP_RESHAPE || n->op == WK_OP_TRANSPOSE ||
+  return wk_is_elementwise(n) || n->op == WK_OP_RESHAPE || n->op == WK_OP_TRANSPOSE ||
          axis_of(n->op, n->attrs);
 }
 
@@ -194,7 +185,7 @@ static wk_value_id stack(const branches *b, values v) {
   const wk_node n = *wk_def(b->r->g, v[0]);
   const wk_type out = *wk_type_of(b->r, v[0]);
   wk_value_id *in = wk_arena_alloc(b->r->c->scratch, n.n_in * sizeof *in);
-  int rank = is_elementwise(&n) ? out.rank : 0;
+  int rank = wk_is_elementwise(&n) ? out.rank : 0;
   for (uint32_t k = 0; k < n.n_in && is_product(&n); k++)
     if (wk_type_of(b->r, n.in[k])->rank > rank) rank = wk_type_of(b->r, n.in[k])->rank;
   for (uint32_t k = 0; k < n.n_in; k++) {
