@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "compiler/pipeline/state.h"
+
 enum { MAX_NAMES = 6 };
 #define BIT(t) (1u << (t))
 #define INTEGERS (BIT(WK_I64) | BIT(WK_I32))
@@ -39,13 +41,6 @@ void wk_roles_list(wk_str *out) {
     wk_str_printf(out, "%s%s", k == WK_DECODER_IDS ? "" : k + 1 < WK_DECODER_ROLES ? ", " : " or ",
                   table[k].role);
 }
-
-/* What an input that takes an output of the run before has in its name, and the output. */
-static const struct {
-  const char *past, *present;
-} pairs[] = {{"past_key_values", "present"},
-             {"past_key_values", "present_key_values"},
-             {"past", "present"}};
 
 typedef struct {
   wk_roles *r;
@@ -121,11 +116,8 @@ static wk_decoder_role role_of_name(const wk_role_port *p, bool is_output) {
 }
 
 static size_t present_of(const finding *f, const char *past) {
-  for (size_t i = 0; i < WK_COUNTOF(pairs); i++) {
-    const char *at = strstr(past, pairs[i].past);
-    if (!at) continue;
-    const char *name = wk_arena_printf(f->a, "%.*s%s%s", (int)(at - past), past, pairs[i].present,
-                                       at + strlen(pairs[i].past));
+  const char *name;
+  for (size_t k = 0; (name = wk_state_present_name(f->a, past, k)); k++) {
     size_t output = port_named(f->r->out, f->r->n_out, name);
     if (output != nowhere) return output;
   }

@@ -260,15 +260,21 @@ static const struct {
              {"past_key_values", "present_key_values"},
              {"past", "present"}};
 
-/* The name of an output that takes the input's place; NULL: none has such a name. */
-static const char *present_of(wk_arena *a, const wk_strings *outputs, const char *past) {
+const char *wk_state_present_name(wk_arena *a, const char *past, size_t k) {
   for (size_t i = 0; i < WK_COUNTOF(named); i++) {
     const char *at = strstr(past, named[i].past);
-    if (!at) continue;
-    const char *name = wk_arena_printf(a, "%.*s%s%s", (int)(at - past), past, named[i].present,
-                                       at + strlen(named[i].past));
-    if (has(outputs, name)) return name;
+    if (at && k-- == 0)
+      return wk_arena_printf(a, "%.*s%s%s", (int)(at - past), past, named[i].present,
+                             at + strlen(named[i].past));
   }
+  return NULL;
+}
+
+/* The name of an output that takes the input's place; NULL: none has such a name. */
+static const char *present_of(wk_arena *a, const wk_strings *outputs, const char *past) {
+  const char *name;
+  for (size_t k = 0; (name = wk_state_present_name(a, past, k)); k++)
+    if (has(outputs, name)) return name;
   return NULL;
 }
 

@@ -17,6 +17,9 @@
    "neither; * in both stands for the same text, auto takes past…=present…",                      \
    .kind = WK_OPTION_LIST, .offset = offsetof(type, member)}
 
+/* The k-th name, from 0 on, that exporters may give the output that takes the place of an input
+ * with this one; text in the arena. NULL: there are no more. */
+const char *wk_state_present_name(wk_arena *a, const char *past, size_t k);
 /* Whether the options name this input of a model with these outputs. */
 bool wk_state_keeps(const wk_strings *options, const char *input, const wk_strings *outputs);
 /* Makes variables, which begin as zeros, of what the options name; a module without options stays
