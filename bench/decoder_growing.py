@@ -32,9 +32,8 @@ MIB = 2 ** 20
 
 def size_of(o):
     heads = o.width // 64
-    return decoder_models.Size(words=8192, width=o.width, heads=heads, kv_heads=max(heads // 2, 1),
-                               depth=64, inner=3 * o.width, layers=o.layers,
-                               positions=o.capacity + max(o.chunks))
+    return decoder_models.Size(words=8192, width=o.width, heads=heads, groups=max(heads // 2, 1),
+                               depth=64, inner=3 * o.width, layers=o.layers)
 
 
 class Wick:
@@ -136,12 +135,10 @@ def gigabytes_per_second(repeat):
     return 8 * 32 * MIB / statistics.median(times) / 1e9
 
 
-def bytes_of_weights(model, o):
-    """What one token reads: not the tables of words and positions."""
-    tables = {8192 * o.width, (o.capacity + max(o.chunks)) * 64}
-    arrays = [int(np.prod(x.dims)) for x in model.graph.initializer]
-    head = 8192 * o.width  # of the same shape as the table of words
-    return 4 * (sum(n for n in arrays if n not in tables) + head)
+def bytes_of_weights(model):
+    """What one token reads: all but the table of words, of which it takes a row."""
+    words = {node.input[0] for node in model.graph.node if node.op_type == "Gather"}
+    return 4 * sum(int(np.prod(x.dims)) for x in model.graph.initializer if x.name not in words)
 
 
 def row(name, taken, extra=""):
@@ -151,7 +148,7 @@ def row(name, taken, extra=""):
 
 def measure(o, model, wick, peer, rng, position):
     size = size_of(o)
-    of_weights = bytes_of_weights(model, o)
+    of_weights = bytes_of_weights(model)
     print(f"{'position':>16} {'Wick, ms':>9} {'ORT, ms':>9} {'ratio':>8}")
     for want in o.positions:
         if want == 0:
@@ -168,7 +165,7 @@ def measure(o, model, wick, peer, rng, position):
             taken["wick"].append(wick.milliseconds(feeds))
             taken["peer"].append(peer.milliseconds(feeds, caches))
             reads.append(gigabytes_per_second(3))
-        cached = 2 * 4 * size.layers * size.kv_heads * size.depth * (position + 1)
+        cached = 2 * 4 * size.layers * size.groups * size.depth * (position + 1)
         speed = (of_weights + cached) / statistics.median(taken["wick"]) / 1e6
         extra = "" if o.convert else f"{speed:6.1f} GB/s, dot {statistics.median(reads):.1f}"
         row(str(position), taken, extra)

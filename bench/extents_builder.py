@@ -220,6 +220,12 @@ class Builder:
         y = self.Add(self.Tanh(self.Mul(y, math.sqrt(2 / math.pi))), 1.0)
         return self.Mul(self.Mul(x, .5), y)
 
+    def gated(self, x, width, inner):
+        """A layer whose gate is SiLU."""
+        gate = self.linear(x, width, inner, False)
+        gate = self.Mul(self.Mul(gate, self.Sigmoid(gate)), self.linear(x, width, inner, False))
+        return self.linear(gate, inner, width, False)
+
     def conv(self, x, k, n, sizes, **attributes):
         bias = self.random(n) * np.float32(.1)
         return self.Conv(x, self.matrix(n, k, *sizes), bias, kernel_shape=sizes, **attributes)

@@ -131,10 +131,7 @@ def llama(b):
         scores = b.Add(scores, b.slice(mask, 3, 0, b.size(k, 2)))
         y = b.join_heads(b.MatMul(b.Softmax(scores, axis=-1), v), width)
         x = b.Add(x, b.linear(y, width, width, False))
-        y = b.rms_norm(x, width)
-        gate = b.linear(y, width, inner, False)
-        gate = b.Mul(b.Mul(gate, b.Sigmoid(gate)), b.linear(y, width, inner, False))
-        x = b.Add(x, b.linear(gate, inner, width, False))
+        x = b.Add(x, b.gated(b.rms_norm(x, width), width, inner))
     y = b.linear(b.rms_norm(x, width), width, words, False)
     b.output("logits", y, ["batch", "seq", words])
 

@@ -17,73 +17,17 @@ that a decoder may ask for.
 import pathlib
 
 import cli
+import decoder_models
 import extents_builder
-import extents_models
 import peers
 
 np, onnx, onnxruntime = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))
 
-WIDTH, HEADS, GROUPS, DEPTH, INNER, WORDS, LAYERS, ROOM = 32, 4, 2, 8, 48, 61, 2, 24
+SIZE = decoder_models.Size(words=61, width=32, heads=4, groups=2, depth=8, inner=48, layers=2)
+WIDTH, WORDS, ROOM = SIZE.width, SIZE.words, 24
 F32, I32, I64 = extents_builder.F32, extents_builder.I32, extents_builder.I64
 BOOL, F16 = 9, 10          # TensorProto.DataType
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
-
-
-def rotations(b, positions):
-    """cos and sin, [batch, 1, seq, depth], of positions that are an input."""
-    rates = 100.0 ** -np.linspace(0, 1, DEPTH // 2, endpoint=False)
-    angles = b.Mul(b.Unsqueeze(b.Cast(positions, to=F32), [2]),
-                   np.tile(rates, 2).astype(np.float32)[None, None])
-    return [b.Unsqueeze(f(angles), [1]) for f in (b.Cos, b.Sin)]
-
-
-def later(b, keys, seq, mask):
-    """Which keys are behind a token, [batch, 1, seq, keys]; the mask has a one for each token, the
-    new ones included."""
-    first = b.Sub(b.ReduceSum(mask, [1], keepdims=1), seq)
-    at = b.Add(b.Unsqueeze(first, [1]), b.Unsqueeze(b.Range(0, seq, 1), [1]))
-    return b.Unsqueeze(b.Greater(b.Unsqueeze(b.Range(0, keys, 1), [0]), at), [1])
-
-
-def decoder(b, ids, positions, mask, cached):
-    """cached(i, name, x): keys or values with those of the past."""
-    x = b.Gather(b.random(WORDS, WIDTH), ids)
-    cos, sin = rotations(b, positions)
-    unseen = None
-    for i in range(LAYERS):
-        y = b.rms_norm(x, WIDTH)
-        q, k, v = (b.split_heads(b.linear(y, WIDTH, n * DEPTH, False), n, DEPTH)
-                   for n in (HEADS, GROUPS, GROUPS))
-        q, k = (extents_models.rotated(b, z, cos, sin) for z in (q, k))
-        k, v = cached(i, "key", k), cached(i, "value", v)
-        unseen = unseen or later(b, b.size(k, 2), b.size(ids, 1), mask)
-        k, v = (extents_models.repeated(b, z, HEADS // GROUPS, DEPTH) for z in (k, v))
-        scores = b.Where(unseen, float(np.finfo(np.float32).min),
-                         b.Mul(b.scores(q, k), DEPTH ** -.5))
-        y = b.join_heads(b.MatMul(b.Softmax(scores, axis=-1), v), WIDTH)
-        x = b.Add(x, b.linear(y, WIDTH, WIDTH, False))
-        y = b.rms_norm(x, WIDTH)
-        gate = b.linear(y, WIDTH, INNER, False)
-        gate = b.Mul(b.Mul(gate, b.Sigmoid(gate)), b.linear(y, WIDTH, INNER, False))
-        x = b.Add(x, b.linear(gate, INNER, WIDTH, False))
-    return b.linear(b.rms_norm(x, WIDTH), WIDTH, WORDS, False)
-
-
-def growing():
-    b = extents_builder.Builder()
-    past, seq = "past_sequence_length", "sequence_length"
-    both, text = f"{past} + {seq}", ["batch_size", seq]
-    ids = b.input("input_ids", text, kind=I64)
-    mask = b.input("attention_mask", ["batch_size", both], kind=I64)
-    positions = b.input("position_ids", text, kind=I64)
-
-    def cached(i, name, x):
-        old = b.input(f"past_key_values.{i}.{name}", ["batch_size", GROUPS, past, DEPTH])
-        joined = b.Concat(old, x, axis=2)
-        b.output(f"present.{i}.{name}", joined, ["batch_size", GROUPS, both, DEPTH])
-        return joined
-    b.output("logits", decoder(b, ids, positions, mask, cached), [*text, WORDS])
-    return b.model()
 
 
 def fixed():
@@ -93,13 +37,13 @@ def fixed():
     positions = b.input("cache_position", ["seq"], kind=I64)
 
     def cached(i, name, x):
-        old = b.input(f"past_{name}_{i}", [1, GROUPS, ROOM, DEPTH])
+        old = b.input(f"past_{name}_{i}", [1, SIZE.groups, ROOM, SIZE.depth])
         rows = b.Transpose(b.ScatterND(b.Transpose(old, perm=[2, 0, 1, 3]),
                                        b.Unsqueeze(positions, [1]),
                                        b.Transpose(x, perm=[2, 0, 1, 3])), perm=[1, 2, 0, 3])
-        b.output(f"present_{name}_{i}", rows, [1, GROUPS, ROOM, DEPTH])
+        b.output(f"present_{name}_{i}", rows, [1, SIZE.groups, ROOM, SIZE.depth])
         return rows
-    y = decoder(b, ids, b.Unsqueeze(positions, [0]), mask, cached)
+    y = decoder_models.decoder(b, SIZE, ids, b.Unsqueeze(positions, [0]), mask, cached)
     b.output("logits", y, [1, "seq", WORDS])
     return b.model()
 
@@ -138,7 +82,7 @@ def counting():
     return b.model()
 
 
-FORMS = {"decoder": growing, "decoder_fixed": fixed, "decoder_window": window}
+FORMS = {"decoder": lambda: decoder_models.growing(SIZE), "decoder_fixed": fixed, "decoder_window": window}
 
 
 def feeds_of(session, ids, done):
