@@ -146,10 +146,7 @@ def decoder_layer(b, x, past, turned, mask, groups, norm, bias):
     scores = b.Mul(b.scores(q, keys), DEPTH ** -.5)
     scores = b.Add(scores, b.slice(mask, 3, 0, b.size(keys, 2)))
     x = b.Add(x, b.linear(attended(b, scores, values), WIDTH, WIDTH, False))
-    y = norm(x, WIDTH)
-    gate = b.linear(y, WIDTH, 24, False)
-    gate = b.Mul(b.Mul(gate, b.Sigmoid(gate)), b.linear(y, WIDTH, 24, False))
-    return b.Add(x, b.linear(gate, 24, WIDTH, False)), k, v
+    return b.Add(x, b.gated(norm(x, WIDTH), WIDTH, 24)), k, v
 
 
 def position_of(rng, shape, sizes):

@@ -82,7 +82,8 @@ def counting():
     return b.model()
 
 
-FORMS = {"decoder": lambda: decoder_models.growing(SIZE), "decoder_fixed": fixed, "decoder_window": window}
+FORMS = {"decoder": lambda: decoder_models.growing(SIZE), "decoder_fixed": fixed,
+         "decoder_window": window}
 
 
 def feeds_of(session, ids, done):
