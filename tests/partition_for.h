@@ -8,7 +8,7 @@
 static inline wk_status partition_for(wk_module *m, const wk_targets *t,
                                       const wk_part_refusals *refused, wk_parts **out) {
   wk_owners *owners = wk_owners_new(t);
-  wk_status s = wk_partition(m, owners, refused, out);
+  wk_status s = wk_partition(m, owners, refused, true, out);
   wk_owners_free(owners);
   return s;
 }

@@ -419,6 +419,7 @@ static wk_status convert_graph(wk_graph *g, wk_pass_ctx *c) {
   for (size_t i = 0; i < g->nodes.n; i++) is_quantised |= g->nodes.data[i].op == WK_OP_DEQUANTIZE;
   if (!is_quantised) return NULL;
   WK_TRY(fold_parameters(g));
+  WK_TRY(wk_integer_states(g, c));
   WK_TRY(rewrite_all(g, c));
   WK_TRY(wk_rewrite_run(g, c, rewrite_rest));
   return wk_integer_compose_graph(g, c);

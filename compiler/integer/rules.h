@@ -73,6 +73,9 @@ wk_value_id wk_integer_to_real(wk_rewrite *r, const wk_node *n);
  * with the same results. */
 wk_status wk_integer_compose_graph(wk_graph *g, wk_pass_ctx *c) WK_MUST_CHECK;
 
+/* Before: variables of floats that are quantised wherever they are read keep bytes. */
+wk_status wk_integer_states(wk_graph *g, wk_pass_ctx *c) WK_MUST_CHECK;
+
 /* The nearest tensor of bytes, a or b or one before them, of whose bytes both are functions, by
  * tables and maps; WK_NONE: none. */
 wk_value_id wk_integer_common(const wk_rewrite *r, wk_value_id a, wk_value_id b);

@@ -119,7 +119,8 @@ static bool keeps_to_ends(const wk_cut *c, const wk_graph *g, const wk_node *n, 
   return is_fine;
 }
 
-/* The target of the first operand that a node makes, if it takes the movement. */
+/* The target of the first operand that a node makes, if it takes the movement. What a variable has
+ * become lies in the state, and goes with who reads it there. */
 static void follow_operands(const wk_cut *c, const wk_graph *g, uint32_t *target) {
   for (size_t i = 0; i < g->nodes.n; i++) {
     const wk_node *n = &g->nodes.data[i];
@@ -127,6 +128,7 @@ static void follow_operands(const wk_cut *c, const wk_graph *g, uint32_t *target
       const wk_node *from = n->in[k] == WK_NONE || wk_val(g, n->in[k])->kind != WK_VALUE_NODE
                                 ? NULL : wk_nod(g, wk_val(g, n->in[k])->node);
       if (!from) continue;
+      if (wk_cut_is_update(c, g, n->in[k])) break;
       uint32_t t = target[from - g->nodes.data];
       if (wk_cut_takes(c, t, g, n) && keeps_to_ends(c, g, n, t, target)) target[i] = t;
       break;

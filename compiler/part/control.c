@@ -63,6 +63,7 @@ static void hand_in(control *x, wk_value_id from, wk_value_id to) {
     wk_val(x->body, to)->kind = WK_VALUE_CONSTANT;
     wk_val(x->body, to)->data = wk_val(x->g, from)->data;
   } else {
+    if (x->outer[from] == WK_NONE) x->outer[from] = wk_cut_variable_tensor(x->c, x->g, from);
     x->inner[to] = x->outer[from];
   }
 }

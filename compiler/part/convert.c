@@ -101,8 +101,10 @@ wk_status wk_cut_in_layout(wk_cut *c, const wk_edge_layout *layout, uint32_t rea
   wk_cut_conversion x = {*tensor, find(c, *tensor, layout)};
   if (x.to == WK_NONE) {
     const wk_type t = c->tensors.data[x.from].type;
-    x.to = wk_cut_edge(c, c->p->tensors.data[x.from].name, &t, layout);
-    WK_TRY(convert(c, x.from, x.to, reader));
+    bool is_same = wk_cut_can_alias(c, x.from, layout);
+    x.to = is_same ? wk_cut_alias(c, x.from, layout)
+                   : wk_cut_edge(c, c->p->tensors.data[x.from].name, &t, layout);
+    if (!is_same) WK_TRY(convert(c, x.from, x.to, reader));
     wk_vec_push(&c->converted, x);
   }
   *tensor = x.to;

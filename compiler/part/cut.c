@@ -9,24 +9,43 @@ uint32_t wk_cut_edge(wk_cut *c, const char *name, const wk_type *t, const wk_edg
   wk_cut_tensor known = {*t, layout ? *layout : wk_cut_row_major_layout, WK_NONE};
   wk_part_tensor x = {.name = wk_arena_strdup(c->p->arena, name),
                       .type = wk_cut_laid_type(t, &known.layout), .of = *t,
-                      .layout = known.layout};
+                      .layout = known.layout, .alias = WK_NONE};
   x.bytes = wk_type_bytes(&x.type);
   wk_vec_push(&c->tensors, known);
   wk_vec_push(&c->p->tensors, x);
   return (uint32_t)c->p->tensors.n - 1;
 }
 
+bool wk_cut_can_alias(const wk_cut *c, uint32_t tensor, const wk_edge_layout *layout) {
+  const wk_cut_tensor *x = &c->tensors.data[tensor];
+  return tensor >= c->p->n_in + c->p->n_out && wk_cut_same_bytes(&x->type, &x->layout, layout);
+}
+
+uint32_t wk_cut_alias(wk_cut *c, uint32_t tensor, const wk_edge_layout *layout) {
+  const wk_type t = c->tensors.data[tensor].type;
+  const wk_part_tensor of = c->p->tensors.data[tensor];
+  uint32_t alias = wk_cut_edge(c, of.name, &t, layout);
+  c->p->tensors.data[alias].alias = of.alias == WK_NONE ? tensor : of.alias;
+  c->p->tensors.data[alias].variable = of.variable;
+  c->tensors.data[alias].writer = c->tensors.data[tensor].writer;
+  return alias;
+}
+
 /* ---- one part -------------------------------------------------------------------------------- */
 
+/* in: what rows give it, then its variables; out: what rows get, then updates. */
 typedef struct {
   WK_VEC(wk_node_id) nodes;
-  WK_VEC(wk_value_id) in, out;
+  WK_VEC(wk_value_id) in, out, updates; /* updates: parallel to out */
+  size_t n_in, n_out;                   /* of in and out, those of rows */
+  bool is_host;
 } piece;
 
 static void piece_free(piece *x) {
   wk_vec_free(&x->nodes);
   wk_vec_free(&x->in);
   wk_vec_free(&x->out);
+  wk_vec_free(&x->updates);
 }
 
 static bool comes_from(const wk_graph *g, const wk_cut_groups *groups, wk_value_id v,
@@ -35,20 +54,29 @@ static bool comes_from(const wk_graph *g, const wk_cut_groups *groups, wk_value_
   return x->kind == WK_VALUE_NODE && groups->of[x->node] == group;
 }
 
-/* `taken` holds group + 1 for values that are inputs of it. */
+/* Everything that the group reads of the rows, or of its own variables. `taken` holds group + 1 for
+ * values that are inputs of it. */
 static void take_inputs(const wk_graph *g, const wk_cut_groups *groups, uint32_t group,
-                        const wk_node *n, uint32_t *taken, piece *x) {
+                        const wk_node *n, bool variables, uint32_t *taken, piece *x) {
   for (uint32_t k = 0; k <= n->n_in; k++) {
     wk_value_id v = k < n->n_in ? n->in[k] : n->predicate;
     if (v == WK_NONE || wk_is_const(g, v) || comes_from(g, groups, v, group)) continue;
-    if (taken[v] == group + 1) continue;
+    if (taken[v] == group + 1 || (x->is_host && wk_is_variable(g, v)) != variables) continue;
     taken[v] = group + 1;
     wk_vec_push(&x->in, v);
   }
 }
 
-static bool leaves(const wk_uses *uses, const wk_cut_groups *groups, wk_value_id v,
-                   uint32_t group) {
+static bool is_plain_output(const wk_graph *g, wk_value_id v) {
+  bool is = false;
+  for (size_t i = 0; i < wk_graph_plain_outputs(g); i++) is = is || g->outputs.data[i] == v;
+  return is;
+}
+
+/* Another row reads it, or the caller. Who reads an update finds it in the state. */
+static bool leaves(const wk_cut *c, const wk_graph *g, const wk_uses *uses,
+                   const wk_cut_groups *groups, wk_value_id v, uint32_t group) {
+  if (wk_cut_is_update(c, g, v)) return is_plain_output(g, v);
   for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++) {
     wk_node_id user = uses->uses[k].node;
     if (user == WK_NONE || groups->of[user] != group) return true;
@@ -56,18 +84,45 @@ static bool leaves(const wk_uses *uses, const wk_cut_groups *groups, wk_value_id
   return false;
 }
 
-static piece piece_of(const wk_graph *g, const wk_uses *uses, const wk_cut_groups *groups,
-                      uint32_t group, uint32_t *taken) {
-  piece x = {0};
-  for (size_t i = 0; i < g->nodes.n; i++) {
-    const wk_node *n = &g->nodes.data[i];
-    if (groups->of[i] != group) continue;
-    wk_vec_push(&x.nodes, (wk_node_id)i);
-    take_inputs(g, groups, group, n, taken, &x);
-    for (uint32_t k = 0; k < n->n_out; k++)
-      if (n->out[k] != WK_NONE && leaves(uses, groups, n->out[k], group))
-        wk_vec_push(&x.out, n->out[k]);
+static void take_outputs(const wk_cut *c, const wk_graph *g, const wk_uses *uses,
+                         const wk_cut_groups *groups, uint32_t group, piece *x) {
+  for (size_t i = 0; i < x->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[x->nodes.data[i]];
+    for (uint32_t k = 0; k < n->n_out; k++) {
+      if (n->out[k] == WK_NONE || !leaves(c, g, uses, groups, n->out[k], group)) continue;
+      wk_vec_push(&x->out, n->out[k]);
+      wk_vec_push(&x->updates, WK_NONE);
+    }
   }
+}
+
+/* Variables that the group changes: it has them also if it does not read them. */
+static void take_updates(const wk_cut *c, const wk_graph *g, const wk_cut_groups *groups,
+                         uint32_t group, uint32_t *taken, piece *x) {
+  if (g != g->module->main) return;
+  for (size_t i = 0; i < c->variables.n; i++) {
+    const wk_cut_variable *y = &c->variables.data[i];
+    if (!comes_from(g, groups, y->value, group)) continue;
+    if (taken[y->variable] != group + 1) wk_vec_push(&x->in, y->variable);
+    taken[y->variable] = group + 1;
+    wk_vec_push(&x->out, y->value);
+    wk_vec_push(&x->updates, y->variable);
+  }
+}
+
+static piece piece_of(const wk_cut *c, const wk_graph *g, const wk_uses *uses,
+                      const wk_cut_groups *groups, uint32_t group, uint32_t *taken) {
+  piece x = {.is_host = wk_cut_is_host(c, groups->target[group])};
+  for (size_t i = 0; i < g->nodes.n; i++)
+    if (groups->of[i] == group) wk_vec_push(&x.nodes, (wk_node_id)i);
+  for (size_t i = 0; i < x.nodes.n; i++)
+    take_inputs(g, groups, group, wk_nod(g, x.nodes.data[i]), false, taken, &x);
+  x.n_in = x.in.n;
+  for (size_t i = 0; i < x.nodes.n; i++)
+    take_inputs(g, groups, group, wk_nod(g, x.nodes.data[i]), true, taken, &x);
+  take_outputs(c, g, uses, groups, group, &x);
+  x.n_out = x.out.n;
+  take_updates(c, g, groups, group, taken, &x);
   return x;
 }
 
@@ -79,9 +134,9 @@ static void count(wk_part *part) {
     for (size_t i = 0; i < g->nodes.n; i++) part->macs += wk_node_model_macs(g, &g->nodes.data[i]);
   }
   const wk_graph *g = m->main;
-  for (size_t i = 0; i < g->inputs.n; i++)
+  for (size_t i = 0; i < wk_graph_plain_inputs(g); i++)
     part->edge_bytes += wk_type_bytes(&wk_val(g, g->inputs.data[i])->type);
-  for (size_t i = 0; i < g->outputs.n; i++)
+  for (size_t i = 0; i < wk_graph_plain_outputs(g); i++)
     part->edge_bytes += wk_type_bytes(&wk_val(g, g->outputs.data[i])->type);
 }
 
@@ -102,10 +157,14 @@ static wk_module *module_of(wk_cut *c, const wk_graph *g, const piece *x) {
   m->opset = g->module->opset;
   m->constant_bytes_left = g->module->constant_bytes_left;
   m->fold_work_left = g->module->fold_work_left;
-  for (size_t k = 0; k < x->out.n; k++) names[k] = wk_val(g, x->out.data[k])->name;
+  for (size_t k = 0; k < x->out.n; k++)
+    names[k] = wk_val(g, k < x->n_out ? x->out.data[k] : x->updates.data[k])->name;
   wk_graph_extract(m, g, &(wk_graph_piece){.nodes = x->nodes.data, .n_nodes = x->nodes.n,
                                            .in = x->in.data, .n_in = x->in.n, .out = x->out.data,
-                                           .n_out = x->out.n, .out_names = names});
+                                           .n_out = x->out.n, .out_names = names,
+                                           .updates = x->updates.data});
+  for (size_t k = 0; k < x->n_in; k++) /* where a variable lies is a tensor for other targets */
+    wk_val(m->main, m->main->inputs.data[k])->initial = NULL;
   return m;
 }
 
@@ -128,6 +187,7 @@ static bool is_row_major(const wk_type *t, const wk_edge_layout *l) {
 static wk_status take_tensor(wk_cut *c, const wk_graph *g, wk_value_id v, uint32_t target,
                              wk_graph *part, size_t k, uint32_t *tensor, wk_part_row *r) {
   wk_edge_layout l;
+  if (tensor[v] == WK_NONE) tensor[v] = wk_cut_variable_tensor(c, g, v);
   uint32_t t = tensor[v];
   if (wk_cut_is_host(c, target)) l = c->tensors.data[t].layout;
   else wk_cut_layout_of(c, target, g, v, false, &l);
@@ -164,7 +224,8 @@ static wk_status give_tensor(wk_cut *c, const wk_graph *g, const wk_uses *uses,
   uint32_t t = tensor[v];
   if (t == WK_NONE) t = tensor[v] = wk_cut_edge(c, x->name, &x->type, &l);
   else if (!wk_cut_same_layout(&x->type, &c->tensors.data[t].layout, &l))
-    t = wk_cut_edge(c, x->name, &x->type, &l);
+    t = wk_cut_can_alias(c, t, &l) ? wk_cut_alias(c, t, &l)
+                                   : wk_cut_edge(c, x->name, &x->type, &l);
   c->tensors.data[t].writer = target;
   wk_vec_push(&r->tensors, t);
   return is_row_major(&x->type, &l) ? NULL : wk_cut_lay_output(part, k, &l);
@@ -173,10 +234,11 @@ static wk_status give_tensor(wk_cut *c, const wk_graph *g, const wk_uses *uses,
 static wk_status fill_row(wk_cut *c, const wk_graph *g, const wk_uses *uses,
                           const wk_cut_groups *groups, const piece *x, uint32_t target,
                           wk_module *m, uint32_t *tensor, wk_part_row *r) {
-  for (size_t k = 0; k < x->in.n; k++)
+  for (size_t k = 0; k < x->n_in; k++)
     WK_TRY(take_tensor(c, g, x->in.data[k], target, m->main, k, tensor, r));
-  for (size_t k = 0; k < x->out.n; k++)
+  for (size_t k = 0; k < x->n_out; k++)
     WK_TRY(give_tensor(c, g, uses, groups, x->out.data[k], target, m->main, k, tensor, r));
+  if (x->is_host) WK_TRY(wk_cut_lay_variables(c, g, m->main));
   WK_TRY(wk_module_normalise(m));
   return wk_module_verify(m);
 }
@@ -202,17 +264,19 @@ static wk_status add_piece(wk_cut *c, const wk_graph *g, const wk_uses *uses,
   r.part = add_part(c, m, target, g, true);
   note_nodes(c, g, x, r.part);
   wk_vec_push(&c->p->rows, r);
-  for (size_t k = 0; k < x->out.n; k++) {
-    uint32_t written = r.tensors.data[x->in.n + k];
+  for (size_t k = 0; k < x->n_out; k++) {
+    uint32_t written = r.tensors.data[x->n_in + k];
     uint32_t wanted = tensor[x->out.data[k]];
-    if (written != wanted) WK_TRY(wk_cut_copy(c, written, wanted, WK_NONE));
+    bool is_there = written == wanted || c->p->tensors.data[written].alias == wanted;
+    if (!is_there) WK_TRY(wk_cut_copy(c, written, wanted, WK_NONE));
   }
   return NULL;
 }
 
 wk_status wk_cut_constant(wk_cut *c, const wk_graph *g, wk_value_id v, uint32_t to) {
-  piece x = {0};
+  piece x = {.n_out = 1};
   wk_vec_push(&x.out, v);
+  wk_vec_push(&x.updates, WK_NONE);
   wk_module *m = module_of(c, g, &x);
   piece_free(&x);
   return wk_cut_add_own(c, m, wk_cut_host(c), WK_NONE, to);
@@ -227,12 +291,35 @@ wk_status wk_cut_true(wk_cut *c, uint32_t to) {
 
 /* ---- a graph --------------------------------------------------------------------------------- */
 
+/* The host has a model whose variables cannot be apart from what reads them. */
+static void leave_to_host(wk_cut *c, const wk_graph *g, const char *name, uint32_t *target) {
+  const char *why = wk_arena_printf(c->p->arena, "%s: a variable would be read behind the part that "
+                                    "changes it, or changed by none, so the model is the host's as "
+                                    "a whole", name);
+  uint32_t host = wk_cut_host(c);
+  if (!c->targets->has_host) {
+    c->unsupported = wk_error_at(WK_UNSUPPORTED, name, "a variable that only a host could have");
+    return;
+  }
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    if (target[i] < host)
+      wk_vec_push(&c->p->reasons, ((wk_part_reason){
+          .node = wk_arena_strdup(c->p->arena, n->name), .op = wk_op_get(n->op)->name,
+          .refused = target[i], .target = host, .reason = why}));
+    target[i] = host;
+  }
+}
+
 static wk_cut_groups groups_of(wk_cut *c, wk_graph *g) {
   uint32_t *target = wk_cut_assign(c, g);
   wk_cut_groups groups = wk_cut_group(c, g, target);
   while (!c->unsupported && wk_cut_move_islands(c, g, &groups, target))
     groups = wk_cut_group(c, g, target);
-  return groups;
+  const char *misread = c->unsupported ? NULL : wk_cut_misread(c, g, &groups);
+  if (!misread) return groups;
+  leave_to_host(c, g, misread, target);
+  return wk_cut_group(c, g, target);
 }
 
 static wk_status cut_groups(wk_cut *c, wk_graph *g, const wk_cut_groups *groups,
@@ -241,7 +328,7 @@ static wk_status cut_groups(wk_cut *c, wk_graph *g, const wk_cut_groups *groups,
   uint32_t *taken = wk_arena_alloc(c->scratch, g->values.n * sizeof *taken);
   for (uint32_t k = 0; k < groups->n; k++) {
     wk_status s;
-    piece x = piece_of(g, &uses, groups, k, taken);
+    piece x = piece_of(c, g, &uses, groups, k, taken);
     if (groups->target[k] == wk_cut_control(c))
       s = wk_cut_control_rows(c, g, x.nodes.data[0], tensor);
     else s = add_piece(c, g, &uses, groups, &x, groups->target[k], tensor);
@@ -275,7 +362,7 @@ static void add_ports(wk_cut *c, const wk_graph *g, uint32_t *tensor) {
 
 /* Outputs that no part writes: inputs, outputs that are there twice, constants. */
 static wk_status copy_outputs(wk_cut *c, const wk_graph *g, const uint32_t *tensor) {
-  for (size_t i = 0; i < g->outputs.n; i++) {
+  for (size_t i = 0; i < c->p->n_out; i++) {
     uint32_t to = c->p->n_in + (uint32_t)i;
     wk_value_id v = g->outputs.data[i];
     if (wk_is_const(g, v)) WK_TRY(wk_cut_constant(c, g, v, to));
@@ -321,6 +408,7 @@ static wk_status cut_module(wk_cut *c, wk_module *m) {
   for (size_t v = 0; v < g->values.n; v++) tensor[v] = WK_NONE;
   for (size_t i = 0; i < g->nodes.n; i++) wk_vec_push(&c->p->of, WK_NONE);
   add_ports(c, g, tensor);
+  wk_cut_find_variables(c, g);
   wk_cut_groups groups = groups_of(c, g);
   if (c->unsupported) return NULL;
   bool one = groups.n == 1 && groups.target[0] != wk_cut_control(c);
@@ -333,12 +421,13 @@ static wk_status cut_module(wk_cut *c, wk_module *m) {
 }
 
 wk_status wk_partition(wk_module *m, wk_owners *owners, const wk_part_refusals *refused,
-                       wk_parts **out) {
+                       bool lays_variables, wk_parts **out) {
   const wk_targets *t = wk_owners_targets(owners);
   wk_arena *a = wk_arena_new();
   wk_parts *p = wk_arena_alloc(a, sizeof *p);
   *p = (wk_parts){.arena = a, .targets = t, .model = m};
   wk_cut c = {.p = p, .owners = owners, .targets = t, .refused = refused,
+              .lays_variables = lays_variables,
               .scratch = wk_arena_new()};
   wk_status s = cut_module(&c, m);
   if (c.n_unsupported > WK_CUT_NAMED)
@@ -359,6 +448,7 @@ wk_status wk_partition(wk_module *m, wk_owners *owners, const wk_part_refusals *
   wk_arena_free(c.scratch);
   wk_vec_free(&c.tensors);
   wk_vec_free(&c.converted);
+  wk_vec_free(&c.variables);
   if (s) wk_parts_free(p);
   else *out = p;
   return s;

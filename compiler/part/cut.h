@@ -5,6 +5,8 @@
  *   share.c     which of several machines of a kind
  *   ends.c      what stands before the first product and behind the last operator of others
  *   group.c     nodes of one target into convex groups, in an order
+ *   variables.c who reads and changes variables, and when
+ *   lay_variables.c  variables as other targets wish them to lie
  *   cut.c       groups become parts and rows of the plan
  *   control.c   branches and loops as rows
  *   refuse.c    what a target will not have in a part after all
@@ -28,6 +30,13 @@ typedef struct {
   uint32_t from, to;
 } wk_cut_conversion;
 
+/* A variable of the model. A row reads it where it lies, in the state, before the row that changes
+ * it (was) or behind that (is): the same bytes at two times. */
+typedef struct {
+  wk_value_id variable, value; /* value: its update */
+  uint32_t was, is;            /* tensors of the plan; WK_NONE: nobody has asked for one yet */
+} wk_cut_variable;
+
 /* An input of a body in whose place the outside has a constant. */
 typedef struct {
   wk_graph *body;
@@ -41,10 +50,12 @@ typedef struct {
   wk_owners *owners;
   const wk_targets *targets; /* the owners' */
   const wk_part_refusals *refused; /* NULL ok */
+  bool lays_variables;
   wk_arena *scratch;
   WK_VEC(wk_cut_tensor) tensors; /* per tensor of the plan */
   WK_VEC(wk_cut_conversion) converted; /* made on the way to the row that comes next */
   WK_VEC(wk_cut_constant_input) constant_inputs; /* constants of their bodies for now */
+  WK_VEC(wk_cut_variable) variables; /* that have updates; of the main graph */
   wk_status unsupported; /* what nobody runs, so far: the first WK_CUT_NAMED */
   size_t n_unsupported, n_at_ends; /* and how many of these the host could have at the ends */
 } wk_cut;
@@ -80,6 +91,31 @@ typedef struct {
   uint32_t *target; /* per group */
 } wk_cut_groups;
 wk_cut_groups wk_cut_group(wk_cut *c, const wk_graph *g, const uint32_t *target);
+
+/* ---- variables ------------------------------------------------------------------------------- */
+
+void wk_cut_find_variables(wk_cut *c, const wk_graph *g);
+/* Per node of g: it is made of variables and constants alone, and of one variable at least. Scratch
+ * memory; NULL: there is none. */
+bool *wk_cut_of_variables(const wk_cut *c, const wk_graph *g);
+/* Who reads a variable, and who changes it: pairs of nodes, first the reader. */
+typedef struct {
+  wk_node_id reader, writer;
+} wk_cut_order;
+typedef WK_VEC(wk_cut_order) wk_cut_orders;
+void wk_cut_variable_orders(const wk_cut *c, const wk_graph *g, wk_cut_orders *out);
+/* The variable that is read behind the row that changes it, or whose update no row of the host
+ * makes; NULL: every one is read and changed as it should be. */
+const char *wk_cut_misread(const wk_cut *c, const wk_graph *g, const wk_cut_groups *groups);
+bool wk_cut_is_update(const wk_cut *c, const wk_graph *g, wk_value_id v);
+/* The tensor that holds v, a variable before the row that changes it or the update behind that;
+ * WK_NONE: v is neither. */
+uint32_t wk_cut_variable_tensor(wk_cut *c, const wk_graph *g, wk_value_id v);
+/* A tensor where the variable lies, in this layout; NULL: row-major. */
+uint32_t wk_cut_variable_in(wk_cut *c, const wk_graph *g, const wk_cut_variable *x,
+                            const wk_edge_layout *layout);
+/* Variables that this graph, a part of g for the host, changes lie as those wish who read them. */
+wk_status wk_cut_lay_variables(wk_cut *c, const wk_graph *g, wk_graph *part) WK_MUST_CHECK;
 /* Of a node by such rates, in picoseconds. */
 double wk_cut_time(wk_target_cost cost, const wk_graph *g, const wk_node *n);
 double wk_cut_node_bytes(const wk_graph *g, const wk_node *n); /* of its operands and results */
@@ -92,6 +128,9 @@ bool wk_cut_move_islands(wk_cut *c, const wk_graph *g, const wk_cut_groups *grou
 wk_status wk_cut_graph(wk_cut *c, wk_graph *g, uint32_t *tensor) WK_MUST_CHECK;
 /* A tensor for values of this type; layout NULL: row-major. */
 uint32_t wk_cut_edge(wk_cut *c, const char *name, const wk_type *t, const wk_edge_layout *layout);
+/* The same bytes as an edge, in another layout that has them so. */
+uint32_t wk_cut_alias(wk_cut *c, uint32_t tensor, const wk_edge_layout *layout);
+bool wk_cut_can_alias(const wk_cut *c, uint32_t tensor, const wk_edge_layout *layout);
 /* A part of the host that writes a constant of g. */
 wk_status wk_cut_constant(wk_cut *c, const wk_graph *g, wk_value_id v, uint32_t to) WK_MUST_CHECK;
 /* The same for a condition that holds. */
@@ -121,6 +160,8 @@ void wk_cut_leave(wk_cut *c, size_t entered);
 bool wk_cut_layout_of(wk_cut *c, uint32_t target, const wk_graph *g, wk_value_id v,
                       bool is_output, wk_edge_layout *out);
 bool wk_cut_same_layout(const wk_type *t, const wk_edge_layout *a, const wk_edge_layout *b);
+/* Every element lies at the same place, though the types may have other dims. */
+bool wk_cut_same_bytes(const wk_type *t, const wk_edge_layout *a, const wk_edge_layout *b);
 wk_type wk_cut_laid_type(const wk_type *t, const wk_edge_layout *l);
 /* Nodes from the value to how it lies, and back to type t. */
 wk_status wk_cut_lay(wk_graph *g, wk_value_id v, const wk_edge_layout *l,

@@ -90,6 +90,25 @@ static void raise(void *ctx, uint32_t from) {
   if (level > l->most) l->most = level;
 }
 
+/* What only variables give comes as late as it is used: with who changes the variable. */
+static void lower_variables(const wk_cut *c, wk_arena *a, const wk_graph *g,
+                            const uint32_t *target, uint32_t *level) {
+  const bool *of_variables = wk_cut_of_variables(c, g);
+  if (!of_variables) return;
+  uint32_t *latest = wk_arena_alloc(a, g->nodes.n * sizeof *latest);
+  for (size_t i = 0; i < g->nodes.n; i++) latest[i] = WK_NONE;
+  for (size_t i = g->nodes.n; i-- > 0;) {
+    const wk_node *n = &g->nodes.data[i];
+    if (of_variables[i] && latest[i] != WK_NONE) level[i] = latest[i];
+    for (uint32_t k = 0; k < n->n_in; k++) {
+      if (n->in[k] == WK_NONE || wk_val(g, n->in[k])->kind != WK_VALUE_NODE) continue;
+      uint32_t from = wk_val(g, n->in[k])->node;
+      bool changes = target[from] != target[i] || target[i] == wk_cut_control(c);
+      if (level[i] - changes < latest[from]) latest[from] = level[i] - changes;
+    }
+  }
+}
+
 static uint32_t *levels(const wk_cut *c, wk_arena *a, const wk_graph *g, const uint32_t *target) {
   uint32_t *level = wk_arena_alloc(a, g->nodes.n * sizeof *level);
   for (size_t i = 0; i < g->nodes.n; i++) {
@@ -98,6 +117,7 @@ static uint32_t *levels(const wk_cut *c, wk_arena *a, const wk_graph *g, const u
     each_operand(g, &g->nodes.data[i], raise, &l);
     level[i] = l.most;
   }
+  lower_variables(c, a, g, target, level);
   return level;
 }
 
@@ -130,6 +150,17 @@ typedef struct {
 static void link_groups(void *ctx, uint32_t from) {
   linker *l = ctx;
   add_path(l->r, l->of[from], l->to);
+}
+
+/* Who reads a variable comes before who changes it, where the graph allows that. */
+static void link_variables(wk_cut *c, const wk_graph *g, const uint32_t *of, reach *r) {
+  wk_cut_orders orders = {0};
+  wk_cut_variable_orders(c, g, &orders);
+  for (size_t i = 0; i < orders.n; i++) {
+    uint32_t reader = of[orders.data[i].reader], writer = of[orders.data[i].writer];
+    if (!has(row(r, r->to, writer), reader)) add_path(r, reader, writer);
+  }
+  wk_vec_free(&orders);
 }
 
 /* Pairs are looked at while the budget of words lasts: a tenth of a second. */
@@ -189,6 +220,7 @@ wk_cut_groups wk_cut_group(wk_cut *c, const wk_graph *g, const uint32_t *target)
   reach r = reach_new(arena, first.n);
   for (size_t i = 0; i < g->nodes.n; i++)
     each_operand(g, &g->nodes.data[i], link_groups, &(linker){first.of, &r, first.of[i]});
+  link_variables(c, g, first.of, &r);
   uint32_t *joined = wk_arena_alloc(arena, first.n * sizeof *joined);
   for (uint32_t a = 0; a < first.n; a++) joined[a] = a;
   join(c, &r, &first, joined);

@@ -52,6 +52,39 @@ static int64_t blocks(const wk_type *t, const wk_edge_layout *l) {
   return wk_ceil_div(t->dims[l->split], l->block);
 }
 
+/* An axis of memory with more than one element: one of the tensor, or the number of its block, or
+ * that within a block. */
+typedef struct {
+  int axis;
+  enum { WHOLE, BLOCK, WITHIN } what;
+  int64_t size;
+} memory_axis;
+
+static int memory_axes(const wk_type *t, const wk_edge_layout *l, memory_axis *out) {
+  int n = 0;
+  for (int i = 0; i < rank_of(t, l); i++) {
+    bool is_within = l->split >= 0 && l->order[i] == t->rank;
+    int axis = is_within ? l->split : l->order[i];
+    memory_axis x = {axis, is_within ? WITHIN : axis == l->split ? BLOCK : WHOLE,
+                     is_within ? l->block : axis == l->split ? blocks(t, l) : t->dims[axis]};
+    bool goes_on = is_within && n && out[n - 1].axis == axis; /* block after block */
+    if (is_within && (goes_on || blocks(t, l) == 1)) x.what = WHOLE;
+    if (axis == l->split && l->block == 1) x.what = WHOLE;
+    if (goes_on) x.size *= out[--n].size;
+    if (x.size != 1) out[n++] = x;
+  }
+  return n;
+}
+
+bool wk_cut_same_bytes(const wk_type *t, const wk_edge_layout *a, const wk_edge_layout *b) {
+  memory_axis x[WK_MAX_RANK], y[WK_MAX_RANK];
+  int n = memory_axes(t, a, x);
+  if (n != memory_axes(t, b, y)) return false;
+  for (int i = 0; i < n; i++)
+    if (x[i].axis != y[i].axis || x[i].what != y[i].what || x[i].size != y[i].size) return false;
+  return true;
+}
+
 /* Dims with the blocks as an axis at the end, in the tensor's order of axes. */
 static wk_type split_type(const wk_type *t, const wk_edge_layout *l) {
   wk_type s = *t;
@@ -166,6 +199,7 @@ wk_status wk_cut_lay_input(wk_graph *g, size_t k, const wk_edge_layout *l) {
           (g->inputs.n - at - 1) * sizeof *g->inputs.data);
   g->inputs.n--;
   g->inputs.data[k] = fresh;
+  for (size_t i = 0; i < g->inputs.n; i++) wk_val(g, g->inputs.data[i])->index = (uint32_t)i;
   WK_TRY(wk_cut_unlay(g, fresh, &t, l, &logical));
   wk_graph_replace_uses(g, old, logical);
   wk_graph_take_name(g, old, fresh);

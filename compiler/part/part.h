@@ -5,7 +5,9 @@
  *
  * A part is convex: no path leaves it and comes back, so it runs as one piece. Its inputs are
  * tensors of the plan (inputs of the model, or edges that an earlier row wrote), its outputs are
- * outputs of the model or edges. Constants belong to the parts that use them.
+ * outputs of the model or edges. Constants belong to the parts that use them. Variables belong to
+ * parts of the host: the one that changes a variable, and others that read it; parts of other
+ * targets read it in the state, before that row or behind it.
  *
  * A branch or loop whose bodies hold work for another target than the host is no part but rows of
  * the plan, and its bodies are cut in their turn; any other one is a node like all. */
@@ -38,7 +40,9 @@ typedef struct {
   wk_type of;     /* before it was laid out so */
   wk_edge_layout layout;
   const wk_value_scale *quantised; /* of the cut module; NULL: nothing is known */
-  int64_t offset; /* edges: in the plan's memory, a multiple of WICK_ALIGN */
+  uint32_t alias;  /* edges: the edge whose bytes they are; WK_NONE: their own */
+  const char *variable; /* edges: they are this variable, in the state; NULL: they are none */
+  int64_t offset; /* other edges: in the plan's memory, a multiple of WICK_ALIGN */
   const wk_labels *labels; /* outputs: the module's, or NULL */
 } wk_part_tensor;
 
@@ -90,11 +94,12 @@ typedef struct {
 /* Cuts m, whose nodes are primitives and operators that some target claims, for the targets of this
  * table. The first that takes a node there has it unless it has refused it since; movement goes
  * with what surrounds it; a part that does not pay for its edges goes to the last target, the host.
- * WK_UNSUPPORTED lists what nobody runs. refused: NULL ok. *out is to be freed before the module,
+ * WK_UNSUPPORTED lists what nobody runs. refused: NULL ok. lays_variables: variables may lie as
+ * targets wish, as no other program has them. *out is to be freed before the module,
  * which may then be cut again: as it was, but where it is one part it is that part's module, and as
  * what has been done with that has left it (of which the table is to forget). */
 wk_status wk_partition(wk_module *m, wk_owners *owners, const wk_part_refusals *refused,
-                       wk_parts **out) WK_MUST_CHECK;
+                       bool lays_variables, wk_parts **out) WK_MUST_CHECK;
 void wk_parts_free(wk_parts *p); /* NULL ok */
 
 /* Adds the nodes of p->from that this node of p's graph is made of, or else next to it; WK_NONE,

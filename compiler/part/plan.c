@@ -8,6 +8,7 @@
 #include "compiler/part/cut.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -44,19 +45,28 @@ static int64_t stack(wk_plan_item *items, size_t n) {
   return end;
 }
 
+/* The edge that has the bytes. */
+static uint32_t base_of(const wk_parts *p, uint32_t t) {
+  uint32_t alias = p->tensors.data[t].alias;
+  return alias == WK_NONE ? t : alias;
+}
+
 static wk_status place_edges(wk_parts *p, wk_arena *a) {
   size_t n_io = p->n_in + p->n_out, n = p->tensors.n - n_io;
   wk_plan_item *items = wk_arena_alloc(a, n * sizeof *items);
   const span *around = loops_around(p, a);
   wk_plan_result result = {0};
-  for (size_t k = 0; k < n; k++)
-    items[k] = (wk_plan_item){.size = p->tensors.data[n_io + k].bytes, .align = WICK_ALIGN,
+  for (size_t k = 0; k < n; k++) {
+    const wk_part_tensor *t = &p->tensors.data[n_io + k];
+    bool has_own = !t->variable && t->alias == WK_NONE;
+    items[k] = (wk_plan_item){.size = has_own ? t->bytes : 0, .align = WICK_ALIGN,
                               .lower = INT64_MAX, .fixed = -1};
+  }
   for (size_t i = 0; i < p->rows.n; i++)
     for (size_t k = 0; k < p->rows.data[i].tensors.n; k++) {
       uint32_t t = p->rows.data[i].tensors.data[k];
       if (t == WK_NONE || t < n_io) continue;
-      wk_plan_item *x = &items[t - n_io];
+      wk_plan_item *x = &items[base_of(p, t) - n_io];
       if (around[i].first < x->lower) x->lower = around[i].first;
       if (around[i].last + 1 > x->upper) x->upper = around[i].last + 1;
     }
@@ -70,7 +80,8 @@ static wk_status place_edges(wk_parts *p, wk_arena *a) {
   }
   WK_TRY(s);
   WK_TRY(wk_plan_check(items, n, 0));
-  for (size_t k = 0; k < n; k++) p->tensors.data[n_io + k].offset = items[k].offset;
+  for (size_t k = 0; k < n; k++)
+    p->tensors.data[n_io + k].offset = items[base_of(p, (uint32_t)(n_io + k)) - n_io].offset;
   p->edge_bytes = result.peak;
   return NULL;
 }
@@ -81,6 +92,8 @@ static bool same_memory(const wk_parts *p, uint32_t a, uint32_t b) {
   if (a == b) return true;
   if (a < p->n_in + p->n_out || b < p->n_in + p->n_out) return false;
   const wk_part_tensor *x = &p->tensors.data[a], *y = &p->tensors.data[b];
+  if (x->variable || y->variable)
+    return x->variable && y->variable && !strcmp(x->variable, y->variable);
   return x->offset < y->offset + y->bytes && y->offset < x->offset + x->bytes;
 }
 
@@ -92,7 +105,37 @@ static bool writes(const wk_parts *p, const wk_part_row *r, size_t k) {
   }
 }
 
+/* What a row has of variables that its part has itself. */
+typedef enum { NOTHING, READS, CHANGES } use;
+
+static use use_of(const wk_parts *p, const wk_part_row *r, const char *variable) {
+  if (r->kind != WICK_ROW_RUN) return NOTHING;
+  const wk_graph *g = p->parts.data[r->part].module->main;
+  for (size_t i = wk_graph_plain_inputs(g); i < g->inputs.n; i++)
+    if (!strcmp(wk_val(g, g->inputs.data[i])->name, variable))
+      return wk_graph_new_value(g, g->inputs.data[i]) == WK_NONE ? READS : CHANGES;
+  return NOTHING;
+}
+
+/* a's part has a variable, and b has the same one, or a tensor that lies there. */
+static bool conflict_in_state(const wk_parts *p, const wk_part_row *a, const wk_part_row *b) {
+  if (a->kind != WICK_ROW_RUN) return false;
+  const wk_graph *g = p->parts.data[a->part].module->main;
+  for (size_t i = wk_graph_plain_inputs(g); i < g->inputs.n; i++) {
+    const char *name = wk_val(g, g->inputs.data[i])->name;
+    use x = use_of(p, a, name), y = use_of(p, b, name);
+    for (size_t k = 0; k < b->tensors.n && y == NOTHING; k++) {
+      uint32_t t = b->tensors.data[k];
+      const char *variable = t == WK_NONE ? NULL : p->tensors.data[t].variable;
+      if (variable && !strcmp(variable, name)) y = READS;
+    }
+    if (y != NOTHING && (x == CHANGES || y == CHANGES)) return true;
+  }
+  return false;
+}
+
 static bool conflict(const wk_parts *p, const wk_part_row *a, const wk_part_row *b) {
+  if (conflict_in_state(p, a, b) || conflict_in_state(p, b, a)) return true;
   for (size_t i = 0; i < a->tensors.n; i++)
     for (size_t k = 0; k < b->tensors.n; k++) {
       uint32_t x = a->tensors.data[i], y = b->tensors.data[k];

@@ -11,11 +11,24 @@ static void add_tensor(wk_str *b, const wk_parts *p, uint32_t t) {
   const wk_part_tensor *x = &p->tensors.data[t];
   wk_str_printf(b, " %s ", x->name);
   wk_type_print(b, &x->type);
+  if (x->variable) wk_str_add(b, " (state)");
+}
+
+/* Variables that the part has, and which of these it changes. */
+static void add_variables(wk_str *b, const wk_graph *g) {
+  size_t first = wk_graph_plain_inputs(g);
+  for (size_t i = first; i < g->inputs.n; i++) {
+    const wk_value *v = wk_val(g, g->inputs.data[i]);
+    bool changes = wk_graph_new_value(g, g->inputs.data[i]) != WK_NONE;
+    wk_str_printf(b, "%s%s %s ", i == first ? "\n    state" : ",", changes ? " changes" : " reads",
+                  v->name);
+    wk_type_print(b, &v->type);
+  }
 }
 
 static void add_run(wk_str *b, const wk_parts *p, const wk_part_row *r) {
   const wk_part *x = &p->parts.data[r->part];
-  size_t n_in = x->module->main->inputs.n;
+  size_t n_in = wk_graph_plain_inputs(x->module->main);
   wk_str_printf(b, "part %s on %s: %" PRId64 " operator%s, %" PRId64 " MACs, %" PRId64
                    " bytes in and out", x->name, name_of(p, x->target).s, x->nodes,
                 x->nodes == 1 ? "" : "s", x->macs, x->edge_bytes);
@@ -23,6 +36,7 @@ static void add_run(wk_str *b, const wk_parts *p, const wk_part_row *r) {
     wk_str_printf(b, "%s", k == n_in ? "\n    out" : k == 0 ? "\n    in " : ",");
     add_tensor(b, p, r->tensors.data[k]);
   }
+  add_variables(b, x->module->main);
 }
 
 static void add_copy(wk_str *b, const wk_parts *p, const wk_part_row *r) {

@@ -179,7 +179,8 @@ static bool find_groups(const wk_rewrite *r, const wk_node *n, uint32_t n_repeat
 static bool share(wk_rewrite *r, wk_node_id id, const wk_node *n) {
   (void)id;
   groups g;
-  bool is_product = n->op == WK_OP_MATMUL && n->n_in == 2 && !WK_ATTR(n, matmul)->epilogue;
+  bool is_product = (n->op == WK_OP_MATMUL && n->n_in == 2 && !WK_ATTR(n, matmul)->epilogue) ||
+                    (n->op == WK_OP_INTEGER_MATMUL && n->n_in == 2);
   uint32_t n_repeated = is_product ? 1 : 2;
   if ((!is_product && n->op != WK_OP_ATTENTION) || n->out[0] == WK_NONE) return false;
   if (wk_type_of(r, n->out[0])->quant || !find_groups(r, n, n_repeated, &g)) return false;

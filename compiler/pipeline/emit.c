@@ -40,12 +40,23 @@ static const wk_package_labels *labels_of(const wk_labels *l, wk_arena *a) {
   return out;
 }
 
-static wk_package_tensor tensor_of(const wk_part_tensor *t, bool is_edge, wk_arena *a) {
+static wk_package_tensor tensor_of(const wk_part_tensor *t, wick_place place, int64_t offset,
+                                   wk_arena *a) {
   return (wk_package_tensor){.name = t->name, .dtype = (uint32_t)t->type.dtype,
                              .rank = t->type.rank, .dims = t->type.dims,
-                             .place = is_edge ? WICK_PLACE_EDGE : WICK_PLACE_CALLER,
-                             .offset = is_edge ? t->offset : 0,
-                             .labels = labels_of(t->labels, a)};
+                             .place = place, .offset = offset, .labels = labels_of(t->labels, a)};
+}
+
+/* Where a variable lies, which one of the parts at least changes. */
+static int64_t place_in_state(const wk_parts *p, const char *variable) {
+  for (size_t i = 0; i < p->parts.n; i++) {
+    const wk_program *x = p->parts.data[i].program;
+    for (size_t k = 0; x && k < x->states.n; k++)
+      if (!strcmp(x->states.data[k].name, variable))
+        return x->buffers.data[x->states.data[k].buffer].offset;
+  }
+  wk_xcheck(wk_error_at(WK_INTERNAL, variable, "no part has this variable"));
+  return 0;
 }
 
 static wk_package_row row_of(const wk_part_row *r, const uint32_t *part, const uint32_t *number,
@@ -78,7 +89,9 @@ typedef struct {
 } building;
 
 static uint32_t add_edge(building *e, const wk_part_tensor *t) {
-  e->edges[e->n_edges] = tensor_of(t, true, e->a);
+  e->edges[e->n_edges] =
+      t->variable ? tensor_of(t, WICK_PLACE_STATE, place_in_state(e->p, t->variable), e->a)
+                  : tensor_of(t, WICK_PLACE_EDGE, t->offset, e->a);
   return (uint32_t)(e->n_in + e->n_out + e->n_edges++);
 }
 
@@ -106,13 +119,13 @@ static void number_tensors(building *e) {
   for (uint32_t i = n_ports; i < p->tensors.n; i++) e->number[i] = add_edge(e, &t[i]);
   for (uint32_t i = 0; i < p->n_in; i++) {
     bool opens = i < e->n_in && is_open(p, t[i].name, false);
-    if (i < e->n_in) e->inputs[i] = tensor_of(&t[i], false, e->a);
+    if (i < e->n_in) e->inputs[i] = tensor_of(&t[i], WICK_PLACE_CALLER, 0, e->a);
     if (opens) e->inputs[i].flags = WICK_TENSOR_BOUND;
     e->number[i] = i < e->n_in && !opens ? i : add_own_edge(e, &t[i]);
   }
   for (uint32_t i = 0; i < p->n_out; i++) {
     const wk_part_tensor *o = &t[p->n_in + i];
-    if (i < e->n_out) e->outputs[i] = tensor_of(o, false, e->a);
+    if (i < e->n_out) e->outputs[i] = tensor_of(o, WICK_PLACE_CALLER, 0, e->a);
     if (i < e->n_out && is_open(p, o->name, true)) e->outputs[i].flags = WICK_TENSOR_BOUND;
     e->number[p->n_in + i] = i < e->n_out ? (uint32_t)e->n_in + i : add_own_edge(e, o);
   }

@@ -183,7 +183,7 @@ static wk_status step_partition(pipeline *l, wk_part *part, int64_t *changes) {
   l->parts = NULL;
   l->cuts_again = false;
   l->report->peak_in_model_order = l->report->peak_ordered = 0;
-  WK_TRY(wk_partition(l->m, l->owners, &l->refused, &l->parts));
+  WK_TRY(wk_partition(l->m, l->owners, &l->refused, l->o->lays_variables, &l->parts));
   *changes = (int64_t)l->parts->parts.n - 1;
   return NULL;
 }

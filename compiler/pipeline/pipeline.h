@@ -69,6 +69,7 @@ typedef struct {
   bool graph_only;              /* stop before lowering, when the graph passes are through */
   bool portable;                /* leave out what the evaluator cannot run */
   bool unplaced;                /* leave out the last step */
+  bool lays_variables;          /* no other program has this one's variables */
   wk_step_hook hook;
   void *ctx;
 } wk_pipeline_options;

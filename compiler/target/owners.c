@@ -31,19 +31,72 @@ static bool supports_one(const wk_targets *all, uint32_t target, const wk_graph 
   return target + 1 == all->n && all->has_host;
 }
 
-/* Why a target is not asked; NULL: it is. A model with variables is the host's as a whole: rows of
- * the plan say nothing of when a variable is read and changed. */
+static bool has_trained_variables(const wk_graph *g) {
+  bool any = false;
+  for (size_t i = wk_graph_plain_inputs(g); i < g->inputs.n; i++)
+    any = any || wk_val(g, g->inputs.data[i])->is_trainable;
+  return any;
+}
+
+/* The only node that reads v, as its first operand; NULL: there are others, or an output is v. */
+static const wk_node *only_reader(const wk_graph *g, wk_value_id v) {
+  const wk_node *reader = NULL;
+  for (size_t i = 0; i < g->outputs.n; i++)
+    if (g->outputs.data[i] == v) return NULL;
+  for (size_t i = 0; i < g->nodes.n; i++)
+    for (uint32_t k = 0; k < g->nodes.data[i].n_in; k++) {
+      if (g->nodes.data[i].in[k] != v) continue;
+      if (reader || k) return NULL;
+      reader = &g->nodes.data[i];
+    }
+  return reader;
+}
+
+static bool is_update(const wk_graph *g, wk_value_id v) {
+  bool is = false;
+  for (size_t i = wk_graph_plain_outputs(g); i < g->outputs.n; i++)
+    is = is || g->outputs.data[i] == v;
+  return is;
+}
+
+/* n makes the update of a variable, or writes into what is only moved to become that: where the
+ * variable lies, then. */
+static bool makes_update(const wk_graph *g, const wk_node *n) {
+  enum { MOST_STEPS = 4 };
+  for (int i = 0; n && n->n_out == 1 && i < MOST_STEPS; i++) {
+    bool writes = n->op == WK_OP_SCATTER_ND || n->op == WK_OP_SCATTER_ELEMENTS;
+    if (is_update(g, n->out[0])) return true;
+    if (!writes && wk_op_get(n->op)->cls != WK_CLASS_MOVEMENT) return false;
+    n = only_reader(g, n->out[0]);
+  }
+  return false;
+}
+
+/* Only the host's programs have variables: it changes them, and others read them in the state, as
+ * they are before the row that does, or behind it. What never changes has no such row. */
+static const char *touches_variable(const wk_graph *g, const wk_node *n) {
+  if (wk_graph_plain_inputs(g) == g->inputs.n) return NULL;
+  if (has_trained_variables(g)) return "the model has variables that training changes, which are "
+                                       "the host's";
+  for (uint32_t k = 0; k < n->n_in; k++)
+    if (wk_is_variable(g, n->in[k]) && wk_graph_new_value(g, n->in[k]) == WK_NONE)
+      return "it reads a variable that no run changes, which is the host's";
+  bool makes = makes_update(g, n);
+  for (uint32_t k = 0; k < n->n_out; k++)
+    makes = makes || (n->out[k] != WK_NONE && is_update(g, n->out[k]));
+  return makes ? "it makes what a variable becomes, which the host does" : NULL;
+}
+
+/* Why a target is not asked; NULL: it is. */
 static const char *not_asked(const wk_targets *all, uint32_t target, const wk_graph *g,
                              const wk_node *n, wk_arena *a) {
-  const wk_graph *model = g->module->main;
   bool is_host = all->has_host && target + 1 == all->n;
   uint32_t pinned = wk_targets_pinned(all, n);
   if (is_host && all->host_by_pin && !all->host_at_ends && pinned != target)
     return "--no-host, and no --place has it there";
   if (pinned != WK_NONE && pinned != target)
     return wk_arena_printf(a, "--place has it on %s", wk_targets_name(all, pinned).s);
-  bool has_variables = wk_graph_plain_inputs(model) < model->inputs.n;
-  return has_variables && !is_host ? "the model has variables, which are the host's" : NULL;
+  return is_host ? NULL : touches_variable(g, n);
 }
 
 /* Bodies see nothing of each other, so a work list does. NULL: it takes it. */

@@ -135,7 +135,7 @@ static void no_reason(void **state) {
   wk_module_free(m);
 }
 
-/* What the user has put somewhere, and a model with variables, are no question for the target. */
+/* What the user has put somewhere is no question for the target. */
 static void not_asked(void **state) {
   (void)state;
   static const wk_target willing = {.name = "w", .supports = silent_supports, .wish = plain_wish};
@@ -156,14 +156,47 @@ static void not_asked(void **state) {
   assert_string_equal(why, "--place has it on w:b");
   assert_string_equal(wk_targets_name(&all, 0).s, "w:a");
   assert_string_equal(wk_targets_name(&all, 2).s, "w:b#2");
-  all.n_pins = 0, all.has_host = true;
-  wk_type f32 = wk_type_make(WK_F32, 0, NULL);
-  static const float zero;
-  wk_graph_variable(m->main, "v", &f32, &zero, false);
-  wk_owners_forget(o);
-  assert_false(wk_owners_takes(o, 0, m->main, 0, &why));
-  assert_string_equal(why, "the model has variables, which are the host's");
   wk_owners_free(o);
+  wk_module_free(m);
+}
+
+/* Why target 0, which would have every node, does not get node n; NULL: it does. */
+static const char *refusal_of(wk_module *m, wk_node_id n) {
+  static const wk_target willing = {.name = "w", .supports = silent_supports,
+                                    .claims = picky_claims, .wish = plain_wish};
+  static picky t[2] = {{{&willing, "a", true}, " relu ", " relu "},
+                       {{&willing, "b", true}, " relu ", " relu "}};
+  wk_instance *const list[] = {&t[0].base, &t[1].base};
+  const wk_targets all = {.list = list, .n = 2, .has_host = true};
+  static char text[200];
+  wk_owners *o = wk_owners_new(&all);
+  const char *why = "";
+  bool takes = wk_owners_takes(o, 0, m->main, n, &why);
+  snprintf(text, sizeof text, "%s", why);
+  wk_owners_free(o);
+  return takes ? NULL : text;
+}
+
+/* What makes the update of a variable is the host's, what reads one that never changes as well;
+ * others may read variables, unless training changes them. */
+static void variables(void **state) {
+  (void)state;
+  wk_module *m = NULL;
+  assert_null(wk_module_parse("module \"m\" {\ngraph @main(%x: f32[4]) {\n"
+                              "variable %v: f32[4] = splat(0.0)\n"
+                              "variable %w: f32[4] = splat(1.0)\n"
+                              "%a = relu(%v)\n%b = relu(%w)\n%c = relu(%x)\n%d = relu(%c)\n"
+                              "output %a\noutput %b\noutput %d\nupdate %v = %c\n}\n}\n",
+                              "case", &m));
+  assert_null(refusal_of(m, 0));
+  assert_string_equal(refusal_of(m, 1),
+                      "it reads a variable that no run changes, which is the host's");
+  assert_string_equal(refusal_of(m, 2), "it makes what a variable becomes, which the host does");
+  assert_null(refusal_of(m, 3));
+  wk_val(m->main, m->main->inputs.data[1])->is_trainable = true;
+  for (wk_node_id n = 0; n < 4; n++)
+    assert_string_equal(refusal_of(m, n), "the model has variables that training changes, which "
+                                          "are the host's");
   wk_module_free(m);
 }
 
@@ -216,6 +249,7 @@ static void asked_once(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(owners), cmocka_unit_test(no_reason),
                                      cmocka_unit_test(asked_once),
-                                     cmocka_unit_test(not_asked)};
+                                     cmocka_unit_test(not_asked),
+                                     cmocka_unit_test(variables)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

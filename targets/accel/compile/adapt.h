@@ -15,6 +15,9 @@ bool wk_accel_part_columns(wk_rewrite *r, wk_node_id id, const wk_node *n);
 bool wk_accel_keep_stacks(wk_rewrite *r, wk_node_id id, const wk_node *n);
 /* Products whose right operand repeats its matrices. */
 bool wk_accel_share_heads(wk_rewrite *r, wk_node_id id, const wk_node *n);
+/* Attention over a cache, for every so many keys. c->data: the step, an int64_t; 0: for all keys
+ * alone. */
+wk_status wk_accel_take_filled(wk_graph *g, wk_pass_ctx *c) WK_MUST_CHECK;
 /* Maxima of large windows: of columns of maxima of rows. */
 bool wk_accel_part_windows(wk_rewrite *r, wk_node_id id, const wk_node *n);
 

@@ -38,11 +38,20 @@ static wk_accel_operand place_of_movement(const wk_accel_making *made, wk_value_
 
 static wk_accel_lanes lanes_of(const wk_accel_making *k, wk_value_id v, bool asks_readers);
 
-/* No operator of the part makes it: an input of the graph, or of other numbers than bytes. */
+bool wk_accel_is_update(const wk_graph *g, wk_value_id v) {
+  bool is = false;
+  for (size_t i = wk_graph_plain_outputs(g); i < g->outputs.n; i++)
+    is = is || g->outputs.data[i] == v;
+  return is;
+}
+
+/* No operator of the part makes it: an input of the graph, or of other numbers than bytes, or what
+ * the host has written somewhere, or keeps. */
 static bool is_from_outside(const wk_graph *g, wk_value_id v) {
-  if (wk_val(g, v)->kind != WK_VALUE_NODE) return true;
+  if (wk_val(g, v)->kind != WK_VALUE_NODE || wk_accel_is_update(g, v)) return true;
   const wk_node *n = wk_nod(g, wk_val(g, v)->node);
-  return n->op == WK_OP_MAP && !wk_accel_is_8_bit(wk_val(g, n->in[0])->type.dtype);
+  if (n->op == WK_OP_MAP) return !wk_accel_is_8_bit(wk_val(g, n->in[0])->type.dtype);
+  return !wk_accel_is_movement(n) && !wk_accel_has_maker(n->op);
 }
 
 /* What lies beside v in an operator of several tensors; WK_NONE: nothing that the part makes. */
@@ -81,6 +90,13 @@ static int lane_before_reshape(const wk_type *x, const wk_type *y, int lane) {
   return x->rank - from_last;
 }
 
+/* What comes first along every axis, which lies as the whole does. */
+static bool takes_first(const wk_attr_slice *a) {
+  bool is = true;
+  for (int64_t i = 0; i < a->starts.n; i++) is = is && !a->starts.v[i] && a->steps.v[i] == 1;
+  return is;
+}
+
 /* The axis that a reader wants; -1: it wants none. */
 static int lane_of_reader(const wk_accel_making *k, const wk_node *n, wk_value_id v) {
   int turned;
@@ -89,6 +105,8 @@ static int lane_of_reader(const wk_accel_making *k, const wk_node *n, wk_value_i
     case WK_OP_TRANSPOSE:
       turned = wanted_lane(k, n->out[0]);
       return turned < 0 ? -1 : (int)WK_ATTR(n, transpose)->perm.v[turned];
+    case WK_OP_SLICE:
+      return takes_first(WK_ATTR(n, slice)) ? wanted_lane(k, n->out[0]) : -1;
     case WK_OP_RESHAPE:
       return lane_before_reshape(&wk_val(k->g, v)->type, &wk_val(k->g, n->out[0])->type,
                                  wanted_lane(k, n->out[0]));

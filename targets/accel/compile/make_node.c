@@ -40,6 +40,12 @@ static const struct {
     {WK_OP_DEPTH_TO_SPACE, wk_accel_make_depth_to_space, NULL, "images"},
 };
 
+bool wk_accel_has_maker(wk_op op) {
+  bool has = false;
+  for (size_t i = 0; i < WK_COUNTOF(makers); i++) has = has || makers[i].op == op;
+  return has;
+}
+
 bool wk_accel_make_node(wk_accel_making *k, const wk_expr *e) {
   for (size_t i = 0; i < WK_COUNTOF(makers); i++)
     if (makers[i].op == k->node->op)

@@ -234,6 +234,7 @@ bool wk_accel_is_8_bit(wk_dtype t);
 bool wk_accel_is_result_fine(wk_accel_making *k);
 /* As wk_target has it. */
 const wk_machine *wk_accel_machine_of(const wk_instance *t);
+const int64_t *wk_accel_key_step_of(const wk_instance *t); /* --keys; 0: all */
 wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, wk_adaptation *out) WK_MUST_CHECK;
 /* The view goes through the tensor's planes by blocks, and by stacks unless they lie in the same
  * ones, and through its rows by y, and by pixels and such stacks unless they lie in one row. */
@@ -243,6 +244,10 @@ bool wk_accel_is_by_rows(const wk_accel_tensor *t, const wk_accel_view *x);
 
 /* The node in hand, by the maker of its operator; e: its expression. */
 bool wk_accel_make_node(wk_accel_making *k, const wk_expr *e);
+/* What a variable becomes: the host makes it, of a whole graph that is not cut yet. */
+bool wk_accel_is_update(const wk_graph *g, wk_value_id v);
+/* The machine has commands for such nodes, of the right types. */
+bool wk_accel_has_maker(wk_op op);
 /* The first value of 8 bits that an expression computes, as one of its own: what an operator had
  * for a result before others were fused with it. NULL: none, or that is all. */
 const wk_expr *wk_accel_first_result(const wk_expr *e, wk_arena *a);

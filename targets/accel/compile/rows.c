@@ -24,6 +24,19 @@ static void learn_rows(wk_accel_net *net, const wk_accel_view *x, bool is_pictur
   t->planes = t->bytes / (x->h * row);
 }
 
+/* Else as many as there are from one block to the next, of which the view has some. */
+static void learn_pitch(wk_accel_net *net, const wk_accel_view *x) {
+  if (x->tensor < 0) return;
+  wk_accel_tensor *t = &net->tensors.data[x->tensor];
+  int64_t row = x->w * net->n;
+  bool is_edge = t->segment >= WK_SEGMENT_IO && !t->is_dense;
+  if (!is_edge || t->rows != 1 || x->h < 2 || x->sy != row || x->sb <= x->h * row ||
+      x->sb % row || t->bytes % x->sb || x->offset % x->sb + x->h * row > x->sb)
+    return;
+  t->rows = x->sb / row, t->row = row;
+  t->planes = t->bytes / x->sb;
+}
+
 /* Views of a tensor that go through it by rows, and all of them; of those that write it, too. */
 typedef struct {
   int fine, all, written, writers;
@@ -85,6 +98,10 @@ void wk_accel_learn_rows(wk_accel_net *net) {
         learn_rows(net, views[v], pass == 0);
       }
     }
+  for (size_t i = 0; i < net->ops.n; i++) {
+    learn_pitch(net, &net->ops.data[i].a);
+    learn_pitch(net, &net->ops.data[i].b);
+  }
   choose_rows(net);
   for (size_t i = 0; i < net->ops.n; i++) {
     const wk_accel_view *y = &net->ops.data[i].out;

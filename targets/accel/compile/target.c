@@ -6,17 +6,21 @@
 #include "targets/accel/compile/package.h"
 #include "targets/accel/isa/unit_emit.h"
 
+enum { KEY_STEP = 64 };
+
 typedef struct {
   wk_sched_instance base;
   wk_machine machine;
   wk_sched_explain explain;
   char *spec, *layer; /* layer: --explain */
   int64_t part;       /* --part; -1: none was named */
+  int64_t key_step;   /* --keys; 0: all at once */
 } accel;
 
 static const accel *accel_of(const wk_instance *t) { return (const accel *)(const void *)t; }
 
 const wk_machine *wk_accel_machine_of(const wk_instance *t) { return &accel_of(t)->machine; }
+const int64_t *wk_accel_key_step_of(const wk_instance *t) { return &accel_of(t)->key_step; }
 static accel *accel_to_set(wk_instance *t) { return (accel *)(void *)t; }
 
 /* ---- machine and settings -------------------------------------------------------------------- */
@@ -41,11 +45,21 @@ static wk_status set_explain(wk_instance *t, const char *value) {
   return NULL;
 }
 
-static wk_status set_part(wk_instance *t, const char *value) {
+static bool is_number(const char *value, int64_t *out) {
   char *end;
-  accel_to_set(t)->part = strtol(value, &end, 10);
-  bool is_number = *value >= '0' && *value <= '9' && !*end && end - value < 7;
-  return is_number ? NULL : wk_error(WK_USAGE, "must be the number of a part, not '%s'", value);
+  *out = strtol(value, &end, 10);
+  return *value >= '0' && *value <= '9' && !*end && end - value < 7;
+}
+
+static wk_status set_keys(wk_instance *t, const char *value) {
+  if (!strcmp(value, "all")) return accel_to_set(t)->key_step = 0, NULL;
+  bool is_fine = is_number(value, &accel_to_set(t)->key_step) && accel_to_set(t)->key_step > 0;
+  return is_fine ? NULL : wk_error(WK_USAGE, "must be a number of keys, or all, not '%s'", value);
+}
+
+static wk_status set_part(wk_instance *t, const char *value) {
+  bool is_fine = is_number(value, &accel_to_set(t)->part);
+  return is_fine ? NULL : wk_error(WK_USAGE, "must be the number of a part, not '%s'", value);
 }
 
 static const wk_target_setting settings[] = {
@@ -59,6 +73,10 @@ static const wk_target_setting settings[] = {
     {"dram", "KEY=VALUE,…", "KEY=VALUE,…", "setting of a target: change the machine's memory",
      "memory that differs from the machine's: latency=500,bytes=4 (docs/machine.md)", set_dram,
      false},
+    {"keys", "N|all", "a number (default 64), all",
+     "setting of a target: attention over a cache for every N keys",
+     "attention over a cache is compiled for every N keys, and a run takes what is enough for those "
+     "that it has filled; all: for the whole cache alone", set_keys, false},
     {"explain", "LAYER", "LAYER",
      "setting of a target: print how this layer could have been computed, and what each way would "
      "cost",
@@ -82,6 +100,7 @@ static wk_status open_accel(const char *spec, wk_instance **out) {
   accel *t = wk_xcalloc(1, sizeof *t);
   t->spec = wk_xstrdup(spec ? spec : "base");
   t->part = -1;
+  t->key_step = KEY_STEP;
   t->base.options = (wk_sched_options){.prefetch = WK_PREFETCH_AUTO, .effort = 1,
                                        .threads = wk_sched_processors(),
                                        .plans = wk_sched_plans_new()};

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Variables in a module that is cut. Parts of the host have them as variables, other parts as
+ * tensors that lie in the state. What reads a variable as it was runs before the part that changes
+ * it; what reads the update, behind it, finds that in the same place. */
+#include <stdlib.h>
+
+#include "compiler/part/cut.h"
+
+void wk_cut_find_variables(wk_cut *c, const wk_graph *g) {
+  for (size_t i = wk_graph_plain_inputs(g); i < g->inputs.n; i++) {
+    wk_value_id v = g->inputs.data[i], value = wk_graph_new_value(g, v);
+    if (value == WK_NONE) continue;
+    wk_vec_push(&c->variables, ((wk_cut_variable){v, value, WK_NONE, WK_NONE}));
+  }
+}
+
+bool *wk_cut_of_variables(const wk_cut *c, const wk_graph *g) {
+  if (!c->variables.n || g != g->module->main) return NULL;
+  bool *is = wk_arena_alloc(c->scratch, g->nodes.n);
+  for (size_t i = 0; i < g->nodes.n; i++) {
+    const wk_node *n = &g->nodes.data[i];
+    bool any = false, all = n->predicate == WK_NONE && !n->n_bodies;
+    for (uint32_t k = 0; k < n->n_in; k++) {
+      wk_value_id v = n->in[k];
+      if (v == WK_NONE || wk_is_const(g, v)) continue;
+      bool is_node = wk_val(g, v)->kind == WK_VALUE_NODE;
+      bool is_given = is_node ? is[wk_val(g, v)->node] : wk_is_variable(g, v);
+      any |= is_given;
+      all &= is_given;
+    }
+    is[i] = any && all;
+  }
+  return is;
+}
+
+bool wk_cut_is_update(const wk_cut *c, const wk_graph *g, wk_value_id v) {
+  bool is = false;
+  for (size_t i = 0; i < c->variables.n && g == g->module->main; i++)
+    is = is || c->variables.data[i].value == v;
+  return is;
+}
+
+static wk_node_id writer_of(const wk_graph *g, const wk_cut_variable *x) {
+  const wk_value *v = wk_val(g, x->value);
+  return v->kind == WK_VALUE_NODE ? v->node : WK_NONE;
+}
+
+void wk_cut_variable_orders(const wk_cut *c, const wk_graph *g, wk_cut_orders *out) {
+  if (!c->variables.n || g != g->module->main) return;
+  const wk_uses uses = wk_graph_uses(g, c->scratch);
+  for (size_t i = 0; i < c->variables.n; i++) {
+    const wk_cut_variable *x = &c->variables.data[i];
+    wk_node_id writer = writer_of(g, x);
+    for (uint32_t k = uses.first[x->variable]; k < uses.first[x->variable + 1]; k++) {
+      wk_node_id reader = uses.uses[k].node;
+      if (writer == WK_NONE || reader == WK_NONE || reader == writer) continue;
+      wk_vec_push(out, ((wk_cut_order){reader, writer}));
+    }
+  }
+}
+
+/* An update that is another variable, say, is made by no row. */
+static bool is_made_by_host(const wk_cut *c, const wk_graph *g, const wk_cut_groups *groups,
+                            const wk_cut_variable *x) {
+  wk_node_id writer = writer_of(g, x);
+  return writer != WK_NONE && wk_cut_is_host(c, groups->target[groups->of[writer]]);
+}
+
+const char *wk_cut_misread(const wk_cut *c, const wk_graph *g, const wk_cut_groups *groups) {
+  bool is_whole = groups->n == 1 && wk_cut_is_host(c, groups->target[0]);
+  if (g != g->module->main || is_whole) return NULL;
+  for (size_t i = 0; i < c->variables.n; i++)
+    if (!is_made_by_host(c, g, groups, &c->variables.data[i]))
+      return wk_val(g, c->variables.data[i].variable)->name;
+  wk_cut_orders orders = {0};
+  const char *name = NULL;
+  wk_cut_variable_orders(c, g, &orders);
+  for (size_t i = 0; i < orders.n && !name; i++) {
+    const wk_cut_order *o = &orders.data[i];
+    if (groups->of[o->reader] > groups->of[o->writer]) name = wk_node_called(g, wk_nod(g, o->reader));
+  }
+  wk_vec_free(&orders);
+  return name;
+}
+
+uint32_t wk_cut_variable_in(wk_cut *c, const wk_graph *g, const wk_cut_variable *x,
+                            const wk_edge_layout *layout) {
+  const wk_value *v = wk_val(g, x->variable);
+  uint32_t t = wk_cut_edge(c, v->name, &v->type, layout);
+  c->p->tensors.data[t].variable = c->p->tensors.data[t].name;
+  c->tensors.data[t].writer = wk_cut_host(c);
+  return t;
+}
+
+uint32_t wk_cut_variable_tensor(wk_cut *c, const wk_graph *g, wk_value_id v) {
+  for (size_t i = 0; i < c->variables.n && g == g->module->main; i++) {
+    wk_cut_variable *x = &c->variables.data[i];
+    if (x->variable != v && x->value != v) continue;
+    uint32_t *t = x->variable == v ? &x->was : &x->is;
+    if (*t == WK_NONE) *t = wk_cut_variable_in(c, g, x, NULL);
+    return *t;
+  }
+  return WK_NONE;
+}
