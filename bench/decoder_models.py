@@ -76,3 +76,23 @@ def growing(size):
         return joined
     b.output("logits", decoder(b, size, ids, positions, mask, cached), [*text, size.words])
     return b.model()
+
+
+def fixed(size, room):
+    """As a static cache is exported: keys and values have room for so many positions, and a run
+    writes those of its tokens."""
+    b = extents_builder.Builder()
+    ids = b.input("input_ids", [1, "seq"], kind=I64)
+    mask = b.input("attention_mask", [1, room], kind=I64)
+    positions = b.input("cache_position", ["seq"], kind=I64)
+
+    def cached(i, name, x):
+        old = b.input(f"past_{name}_{i}", [1, size.groups, room, size.depth])
+        rows = b.Transpose(b.ScatterND(b.Transpose(old, perm=[2, 0, 1, 3]),
+                                       b.Unsqueeze(positions, [1]),
+                                       b.Transpose(x, perm=[2, 0, 1, 3])), perm=[1, 2, 0, 3])
+        b.output(f"present_{name}_{i}", rows, [1, size.groups, room, size.depth])
+        return rows
+    y = decoder(b, size, ids, b.Unsqueeze(positions, [0]), mask, cached)
+    b.output("logits", y, [1, "seq", size.words])
+    return b.model()

@@ -30,24 +30,6 @@ BOOL, F16 = 9, 10          # TensorProto.DataType
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
 
 
-def fixed():
-    b = extents_builder.Builder()
-    ids = b.input("input_ids", [1, "seq"], kind=I64)
-    mask = b.input("attention_mask", [1, ROOM], kind=I64)
-    positions = b.input("cache_position", ["seq"], kind=I64)
-
-    def cached(i, name, x):
-        old = b.input(f"past_{name}_{i}", [1, SIZE.groups, ROOM, SIZE.depth])
-        rows = b.Transpose(b.ScatterND(b.Transpose(old, perm=[2, 0, 1, 3]),
-                                       b.Unsqueeze(positions, [1]),
-                                       b.Transpose(x, perm=[2, 0, 1, 3])), perm=[1, 2, 0, 3])
-        b.output(f"present_{name}_{i}", rows, [1, SIZE.groups, ROOM, SIZE.depth])
-        return rows
-    y = decoder_models.decoder(b, SIZE, ids, b.Unsqueeze(positions, [0]), mask, cached)
-    b.output("logits", y, [1, "seq", WORDS])
-    return b.model()
-
-
 def window():
     """Of one layer's keys, which are values, too: positions first, the last 5 of them."""
     b = extents_builder.Builder()
@@ -82,8 +64,8 @@ def counting():
     return b.model()
 
 
-FORMS = {"decoder": lambda: decoder_models.growing(SIZE), "decoder_fixed": fixed,
-         "decoder_window": window}
+FORMS = {"decoder": lambda: decoder_models.growing(SIZE),
+         "decoder_fixed": lambda: decoder_models.fixed(SIZE, ROOM), "decoder_window": window}
 
 
 def feeds_of(session, ids, done):
