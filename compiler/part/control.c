@@ -63,7 +63,6 @@ static void hand_in(control *x, wk_value_id from, wk_value_id to) {
     wk_val(x->body, to)->kind = WK_VALUE_CONSTANT;
     wk_val(x->body, to)->data = wk_val(x->g, from)->data;
   } else {
-    if (x->outer[from] == WK_NONE) x->outer[from] = wk_cut_variable_tensor(x->c, x->g, from);
     x->inner[to] = x->outer[from];
   }
 }
@@ -264,6 +263,9 @@ static wk_status loop_rows(control *x) {
 
 wk_status wk_cut_control_rows(wk_cut *c, wk_graph *g, wk_node_id id, uint32_t *tensor) {
   control x = {.c = c, .g = g, .n = wk_nod(g, id), .outer = tensor};
+  for (uint32_t k = 0; k < x.n->n_in; k++) /* before rows of bodies are added */
+    if (x.n->in[k] != WK_NONE && !wk_is_const(g, x.n->in[k]))
+      WK_TRY(wk_cut_find_tensor(c, g, tensor, x.n->in[k]));
   make_results(&x);
   return x.n->op == WK_OP_IF ? if_rows(&x) : loop_rows(&x);
 }

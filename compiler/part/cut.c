@@ -56,12 +56,14 @@ static bool comes_from(const wk_graph *g, const wk_cut_groups *groups, wk_value_
 
 /* Everything that the group reads of the rows, or of its own variables. `taken` holds group + 1 for
  * values that are inputs of it. */
-static void take_inputs(const wk_graph *g, const wk_cut_groups *groups, uint32_t group,
-                        const wk_node *n, bool variables, uint32_t *taken, piece *x) {
+static void take_inputs(const wk_cut *c, const wk_graph *g, const wk_cut_groups *groups,
+                        uint32_t group, const wk_node *n, bool variables, uint32_t *taken,
+                        piece *x) {
   for (uint32_t k = 0; k <= n->n_in; k++) {
     wk_value_id v = k < n->n_in ? n->in[k] : n->predicate;
     if (v == WK_NONE || wk_is_const(g, v) || comes_from(g, groups, v, group)) continue;
-    if (taken[v] == group + 1 || (x->is_host && wk_is_variable(g, v)) != variables) continue;
+    if (taken[v] == group + 1 || wk_cut_is_own_variable(c, g, groups, group, v) != variables)
+      continue;
     taken[v] = group + 1;
     wk_vec_push(&x->in, v);
   }
@@ -102,7 +104,7 @@ static void take_updates(const wk_cut *c, const wk_graph *g, const wk_cut_groups
   if (g != g->module->main) return;
   for (size_t i = 0; i < c->variables.n; i++) {
     const wk_cut_variable *y = &c->variables.data[i];
-    if (!comes_from(g, groups, y->value, group)) continue;
+    if (y->value == WK_NONE || !comes_from(g, groups, y->value, group)) continue;
     if (taken[y->variable] != group + 1) wk_vec_push(&x->in, y->variable);
     taken[y->variable] = group + 1;
     wk_vec_push(&x->out, y->value);
@@ -116,10 +118,10 @@ static piece piece_of(const wk_cut *c, const wk_graph *g, const wk_uses *uses,
   for (size_t i = 0; i < g->nodes.n; i++)
     if (groups->of[i] == group) wk_vec_push(&x.nodes, (wk_node_id)i);
   for (size_t i = 0; i < x.nodes.n; i++)
-    take_inputs(g, groups, group, wk_nod(g, x.nodes.data[i]), false, taken, &x);
+    take_inputs(c, g, groups, group, wk_nod(g, x.nodes.data[i]), false, taken, &x);
   x.n_in = x.in.n;
   for (size_t i = 0; i < x.nodes.n; i++)
-    take_inputs(g, groups, group, wk_nod(g, x.nodes.data[i]), true, taken, &x);
+    take_inputs(c, g, groups, group, wk_nod(g, x.nodes.data[i]), true, taken, &x);
   take_outputs(c, g, uses, groups, group, &x);
   x.n_out = x.out.n;
   take_updates(c, g, groups, group, taken, &x);
@@ -187,7 +189,7 @@ static bool is_row_major(const wk_type *t, const wk_edge_layout *l) {
 static wk_status take_tensor(wk_cut *c, const wk_graph *g, wk_value_id v, uint32_t target,
                              wk_graph *part, size_t k, uint32_t *tensor, wk_part_row *r) {
   wk_edge_layout l;
-  if (tensor[v] == WK_NONE) tensor[v] = wk_cut_variable_tensor(c, g, v);
+  WK_TRY(wk_cut_find_tensor(c, g, tensor, v));
   uint32_t t = tensor[v];
   if (wk_cut_is_host(c, target)) l = c->tensors.data[t].layout;
   else wk_cut_layout_of(c, target, g, v, false, &l);
@@ -291,11 +293,10 @@ wk_status wk_cut_true(wk_cut *c, uint32_t to) {
 
 /* ---- a graph --------------------------------------------------------------------------------- */
 
-/* The host has a model whose variables cannot be apart from what reads them. */
+/* The host has a model with a variable that nothing makes anew. */
 static void leave_to_host(wk_cut *c, const wk_graph *g, const char *name, uint32_t *target) {
-  const char *why = wk_arena_printf(c->p->arena, "%s: a variable would be read behind the part that "
-                                    "changes it, or changed by none, so the model is the host's as "
-                                    "a whole", name);
+  const char *why = wk_arena_printf(c->p->arena, "no part would change variable %%%s, so the model "
+                                    "is the host's as a whole", name);
   uint32_t host = wk_cut_host(c);
   if (!c->targets->has_host) {
     c->unsupported = wk_error_at(WK_UNSUPPORTED, name, "a variable that only a host could have");
@@ -316,14 +317,15 @@ static wk_cut_groups groups_of(wk_cut *c, wk_graph *g) {
   wk_cut_groups groups = wk_cut_group(c, g, target);
   while (!c->unsupported && wk_cut_move_islands(c, g, &groups, target))
     groups = wk_cut_group(c, g, target);
-  const char *misread = c->unsupported ? NULL : wk_cut_misread(c, g, &groups);
-  if (!misread) return groups;
-  leave_to_host(c, g, misread, target);
+  const char *unchanged = c->unsupported ? NULL : wk_cut_unchanged(c, g, &groups);
+  if (!unchanged) return groups;
+  leave_to_host(c, g, unchanged, target);
   return wk_cut_group(c, g, target);
 }
 
 static wk_status cut_groups(wk_cut *c, wk_graph *g, const wk_cut_groups *groups,
                             uint32_t *tensor) {
+  WK_TRY(wk_cut_save_variables(c, g, groups));
   wk_uses uses = wk_graph_uses(g, c->scratch);
   uint32_t *taken = wk_arena_alloc(c->scratch, g->values.n * sizeof *taken);
   for (uint32_t k = 0; k < groups->n; k++) {
@@ -361,10 +363,11 @@ static void add_ports(wk_cut *c, const wk_graph *g, uint32_t *tensor) {
 }
 
 /* Outputs that no part writes: inputs, outputs that are there twice, constants. */
-static wk_status copy_outputs(wk_cut *c, const wk_graph *g, const uint32_t *tensor) {
+static wk_status copy_outputs(wk_cut *c, const wk_graph *g, uint32_t *tensor) {
   for (size_t i = 0; i < c->p->n_out; i++) {
     uint32_t to = c->p->n_in + (uint32_t)i;
     wk_value_id v = g->outputs.data[i];
+    if (!wk_is_const(g, v)) WK_TRY(wk_cut_find_tensor(c, g, tensor, v));
     if (wk_is_const(g, v)) WK_TRY(wk_cut_constant(c, g, v, to));
     else if (tensor[v] != to) WK_TRY(wk_cut_copy(c, tensor[v], to, WK_NONE));
   }

@@ -33,8 +33,9 @@ typedef struct {
 /* A variable of the model. A row reads it where it lies, in the state, before the row that changes
  * it (was) or behind that (is): the same bytes at two times. */
 typedef struct {
-  wk_value_id variable, value; /* value: its update */
+  wk_value_id variable, value; /* value: its update; WK_NONE: no run changes it */
   uint32_t was, is;            /* tensors of the plan; WK_NONE: nobody has asked for one yet */
+  bool is_saved;               /* who reads it comes behind who changes it: `was` is a copy */
 } wk_cut_variable;
 
 /* An input of a body in whose place the outside has a constant. */
@@ -55,7 +56,7 @@ typedef struct {
   WK_VEC(wk_cut_tensor) tensors; /* per tensor of the plan */
   WK_VEC(wk_cut_conversion) converted; /* made on the way to the row that comes next */
   WK_VEC(wk_cut_constant_input) constant_inputs; /* constants of their bodies for now */
-  WK_VEC(wk_cut_variable) variables; /* that have updates; of the main graph */
+  WK_VEC(wk_cut_variable) variables; /* of the main graph */
   wk_status unsupported; /* what nobody runs, so far: the first WK_CUT_NAMED */
   size_t n_unsupported, n_at_ends; /* and how many of these the host could have at the ends */
 } wk_cut;
@@ -98,19 +99,26 @@ void wk_cut_find_variables(wk_cut *c, const wk_graph *g);
 /* Per node of g: it is made of variables and constants alone, and of one variable at least. Scratch
  * memory; NULL: there is none. */
 bool *wk_cut_of_variables(const wk_cut *c, const wk_graph *g);
-/* Who reads a variable, and who changes it: pairs of nodes, first the reader. */
+/* Who reads a variable, and who changes it. */
 typedef struct {
   wk_node_id reader, writer;
+  wk_value_id variable;
 } wk_cut_order;
 typedef WK_VEC(wk_cut_order) wk_cut_orders;
 void wk_cut_variable_orders(const wk_cut *c, const wk_graph *g, wk_cut_orders *out);
-/* The variable that is read behind the row that changes it, or whose update no row of the host
- * makes; NULL: every one is read and changed as it should be. */
-const char *wk_cut_misread(const wk_cut *c, const wk_graph *g, const wk_cut_groups *groups);
+/* A variable whose update no row of the host makes; NULL: there is none. */
+const char *wk_cut_unchanged(const wk_cut *c, const wk_graph *g, const wk_cut_groups *groups);
+/* Rows that copy the variables which are read behind the row that changes them. */
+wk_status wk_cut_save_variables(wk_cut *c, const wk_graph *g,
+                                const wk_cut_groups *groups) WK_MUST_CHECK;
+/* v is a variable that this group, if it is the host's, has itself. */
+bool wk_cut_is_own_variable(const wk_cut *c, const wk_graph *g, const wk_cut_groups *groups,
+                            uint32_t group, wk_value_id v);
 bool wk_cut_is_update(const wk_cut *c, const wk_graph *g, wk_value_id v);
-/* The tensor that holds v, a variable before the row that changes it or the update behind that;
- * WK_NONE: v is neither. */
-uint32_t wk_cut_variable_tensor(wk_cut *c, const wk_graph *g, wk_value_id v);
+/* tensor[v] becomes the tensor that holds v, where there is none yet and v is a variable (as it was
+ * before the row that changes it) or an update (behind that). */
+wk_status wk_cut_find_tensor(wk_cut *c, const wk_graph *g, uint32_t *tensor,
+                             wk_value_id v) WK_MUST_CHECK;
 /* A tensor where the variable lies, in this layout; NULL: row-major. */
 uint32_t wk_cut_variable_in(wk_cut *c, const wk_graph *g, const wk_cut_variable *x,
                             const wk_edge_layout *layout);

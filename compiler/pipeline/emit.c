@@ -159,6 +159,13 @@ static void list_extents(building *e) {
   if (e->n_extents) qsort(e->extents, e->n_extents, sizeof *e->extents, by_place);
 }
 
+/* Rows read the state themselves, whatever their parts do. */
+static uint32_t state_use(const wk_parts *p) {
+  bool reads = false;
+  for (size_t i = 0; i < p->tensors.n; i++) reads = reads || p->tensors.data[i].variable;
+  return reads ? WICK_ENTRY_READS_STATE : 0;
+}
+
 /* part: the package's numbers of the parts. */
 static void add_entry(wk_package *pkg, const wk_emit_entry *from, const uint32_t *part) {
   const wk_parts *p = from->parts;
@@ -175,8 +182,8 @@ static void add_entry(wk_package *pkg, const wk_emit_entry *from, const uint32_t
   wk_package_row *rows = wk_arena_alloc(a, p->rows.n * sizeof *rows);
   for (size_t i = 0; i < p->rows.n; i++) rows[i] = row_of(&p->rows.data[i], part, e.number, a);
   wk_package_add_entry(pkg, &(wk_package_entry){
-      .name = from->name, .inputs = e.inputs, .n_inputs = e.n_in, .outputs = e.outputs,
-      .n_outputs = e.n_out, .edges = e.edges, .n_edges = e.n_edges, .rows = rows,
+      .name = from->name, .flags = state_use(p), .inputs = e.inputs, .n_inputs = e.n_in,
+      .outputs = e.outputs, .n_outputs = e.n_out, .edges = e.edges, .n_edges = e.n_edges, .rows = rows,
       .n_rows = p->rows.n, .edge_bytes = e.edge_bytes, .extents = e.extents,
       .n_extents = e.n_extents});
   wk_arena_free(a);

@@ -66,7 +66,8 @@ lies() {
 cycles() {
   inputs "$1"
   "$wick" sim tiny.wick --model timing --input input_ids=ids.npy --input cache_position=at.npy \
-    --input attention_mask=mask.npy 2>/dev/null | awk '/^ all /{gsub(",", "", $2); n = $2} END{print n}'
+    --input attention_mask=mask.npy 2>/dev/null |
+    awk '/^ all /{gsub(",", "", $2); n = $2} END{print n}'
 }
 
 generates() {

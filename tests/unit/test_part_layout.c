@@ -175,8 +175,8 @@ static void test_elements(void **state) {
   }
 }
 
-/* Two layouts have the same bytes where they have every element, and zeros, at the same place. Where
- * there are zeros they may be said to differ. */
+/* Two layouts have the same bytes where they have every element, and zeros, at the same place.
+ * Where there are zeros they may be said to differ. */
 static void test_bytes(void **state) {
   (void)state;
   int same = 0;

@@ -75,8 +75,8 @@ static const wk_target_setting settings[] = {
      false},
     {"keys", "N|all", "a number (default 64), all",
      "setting of a target: attention over a cache for every N keys",
-     "attention over a cache is compiled for every N keys, and a run takes what is enough for those "
-     "that it has filled; all: for the whole cache alone", set_keys, false},
+     "attention over a cache is compiled for every N keys, and a run takes what is enough for "
+     "those that it has filled; all: for the whole cache alone", set_keys, false},
     {"explain", "LAYER", "LAYER",
      "setting of a target: print how this layer could have been computed, and what each way would "
      "cost",
