@@ -183,8 +183,8 @@ static void add_entry(wk_package *pkg, const wk_emit_entry *from, const uint32_t
   for (size_t i = 0; i < p->rows.n; i++) rows[i] = row_of(&p->rows.data[i], part, e.number, a);
   wk_package_add_entry(pkg, &(wk_package_entry){
       .name = from->name, .flags = state_use(p), .inputs = e.inputs, .n_inputs = e.n_in,
-      .outputs = e.outputs, .n_outputs = e.n_out, .edges = e.edges, .n_edges = e.n_edges, .rows = rows,
-      .n_rows = p->rows.n, .edge_bytes = e.edge_bytes, .extents = e.extents,
+      .outputs = e.outputs, .n_outputs = e.n_out, .edges = e.edges, .n_edges = e.n_edges,
+      .rows = rows, .n_rows = p->rows.n, .edge_bytes = e.edge_bytes, .extents = e.extents,
       .n_extents = e.n_extents});
   wk_arena_free(a);
 }
