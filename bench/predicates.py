@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What it is worth to leave out rows that no predicate of a run wants: recurrences with lengths,
-mixtures of experts. Packages compiled with --predicates on and off take turns, with one thread.
+mixtures of experts, encoders of padded texts. Packages compiled with --predicates on and off take turns, with one thread.
 
   bench/setup                               once: a virtual environment with onnx, onnxruntime
   bench/predicates.py [--rounds 7] [--only lstm] [--random 200]
@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 
 import cli
+import extents_builder
 import peers
 
 np, onnx, ort = (peers.Module(name) for name in ("numpy", "onnx", "onnxruntime"))
@@ -125,10 +126,41 @@ def experts_gathered(tokens=256, width=256, inner=1024, experts=8, taken=2, seed
 
 # ---- running -------------------------------------------------------------------------------------
 
-def compiled(path, mode):
+# Tokens of sentences in the order in which a set of questions has them, and most pad eight of 128.
+SENTENCES = [14, 37, 22, 61, 9, 128, 31, 45]
+
+
+def encoder(layers=12, width=768, heads=12, words=8192, tokens=128, batch=8, seed=0):
+    """BERT, with the mask that its exporters write: -10000 where a token only pads."""
+    b = extents_builder.Builder()
+    b.rng = np.random.default_rng(seed)
+    ids = b.input("input_ids", [batch, tokens], kind=extents_builder.I64)
+    mask = b.input("attention_mask", [batch, tokens], kind=extents_builder.I64)
+    x = b.norm(b.Gather(b.random(words, width), ids), width)
+    seen = b.Cast(b.Unsqueeze(mask, [1, 2]), to=extents_builder.F32)
+    bias = b.Mul(b.Sub(1.0, seen), -10000.0)
+    for _ in range(layers):
+        q, k, v = (b.split_heads(b.linear(x, width, width), heads, width // heads)
+                   for _ in range(3))
+        scores = b.Add(b.Mul(b.scores(q, k), (width // heads) ** -.5), bias)
+        y = b.join_heads(b.MatMul(b.Softmax(scores, axis=-1), v), width)
+        x = b.norm(b.Add(x, b.linear(y, width, width)), width)
+        x = b.norm(b.Add(x, b.linear(b.gelu(b.linear(x, width, 4 * width)), 4 * width, width)),
+                   width)
+    b.output("y", x, [batch, tokens, width])
+    return b.model()
+
+
+def texts(rng, lengths, words=8192, tokens=128):
+    mask = (np.arange(tokens) < np.asarray(lengths)[:, None]).astype(np.int64)
+    return {"input_ids": rng.integers(0, words, mask.shape), "attention_mask": mask}
+
+
+def compiled(path, mode, masked):
     package = path.with_suffix(f".{mode}.wick")
-    subprocess.run([cli.wick(), "compile", path, "--predicates", mode, "-o", package, "--quiet"],
-                   check=True)
+    needed = ["--needed", "y=attention_mask"] if masked else []
+    subprocess.run([cli.wick(), "compile", path, "--predicates", mode, "-o", package, "--quiet",
+                    *needed], check=True)
     return package
 
 
@@ -150,6 +182,9 @@ def difference(path, folder, feeds):
     session = ort.InferenceSession(str(path), options)
     want = session.run(None, feeds)[0]
     got = np.load(folder / f"{session.get_outputs()[0].name}.npy")
+    if "attention_mask" in feeds:
+        asked = feeds["attention_mask"].astype(bool)
+        got, want = got[asked], want[asked]
     error = np.max(np.abs(got - want)) / max(1, np.max(np.abs(want)))
     return float(error) if np.isfinite(got).all() else float("inf")
 
@@ -157,12 +192,13 @@ def difference(path, folder, feeds):
 def compare(name, model, inputs, o, folder):
     path = folder / f"{name}.onnx"
     onnx.save(model, path)
-    packages = {mode: compiled(path, mode) for mode in ("on", "off")}
+    masked = any("attention_mask" in feeds for _, feeds in inputs)
+    packages = {mode: compiled(path, mode, masked) for mode in ("on", "off")}
     for what, feeds in inputs:
         times = {"on": [], "off": []}
         for _ in range(o.rounds):
             for mode, package in packages.items():
-                times[mode].append(run(package, folder, feeds, 10))
+                times[mode].append(run(package, folder, feeds, 3 if masked else 10))
         run(packages["on"], folder, feeds, 2)
         ratio = statistics.median(b / a for a, b in zip(times["on"], times["off"]))
         print(f"{name:18} {what:22} {min(times['on']):8.2f} {min(times['off']):8.2f} {ratio:7.2f} "
@@ -185,7 +221,9 @@ def measure(o, folder):
             ("lstm both ways", recurrent(both=True, layers=1), inputs),
             ("experts dense", experts_dense(), [("2 of 8", {"x": x})]),
             ("experts dense, all", experts_dense(taken=8), [("8 of 8", {"x": x})]),
-            ("experts gathered", experts_gathered(), [("2 of 8", {"x": x})])]
+            ("experts gathered", experts_gathered(), [("2 of 8", {"x": x})]),
+            ("BERT-base", encoder(), [("347 of 1,024 tokens", texts(rng, SENTENCES)),
+                                      ("all tokens", texts(rng, [128] * 8))])]
     print(f"{'model':18} {'input':22} {'on, ms':>8} {'off, ms':>8} {'off/on':>7} {'error':>9}")
     for name, model, of in rows:
         if name.startswith(o.only):
@@ -193,7 +231,11 @@ def measure(o, folder):
 
 
 def draw(rng, seed):
-    kind = seed % 4
+    kind = seed % 5
+    if kind == 4:
+        batch, tokens, heads = (int(n) for n in rng.integers([1, 8, 1], [6, 70, 4]))
+        model = encoder(2, 64 * heads, heads, 64, tokens, batch, seed)
+        return model, texts(rng, rng.integers(0, tokens + 1, batch), 64, tokens)
     if kind < 2:
         steps, batch = (int(n) for n in rng.integers(2, 9, 2))
         width, hidden = (8 * int(n) for n in rng.integers(4, 17, 2))
@@ -214,7 +256,7 @@ def compare_drawn(count, folder):
         model, feeds = draw(np.random.default_rng(seed), seed)
         path = folder / "drawn.onnx"
         onnx.save(model, path)
-        run(compiled(path, "poison"), folder, feeds, 2)
+        run(compiled(path, "poison", "attention_mask" in feeds), folder, feeds, 2)
         error = difference(path, folder, feeds)
         worst = max(worst, error)
         if not error < 1e-4:

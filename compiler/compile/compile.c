@@ -67,6 +67,7 @@ static wk_status import(void *ctx, wk_module **out) {
                          is_first ? &x->c->input_hash : NULL, out));
   if (o->quantize) WK_TRY(wk_quantize_module(out, x->c->model, o->quantize));
   WK_TRY(wk_model_keep(*out, &o->state, x->c->model, &x->c->notes));
+  WK_TRY(wk_status_place(wk_model_need(*out, &o->needed), x->c->model));
   x->bound->import_seconds = wk_clock() - started;
   if (x->watch && x->watch->imported) x->watch->imported(x->watch->ctx, *out);
   x->at = COMPILING;

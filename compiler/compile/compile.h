@@ -14,12 +14,14 @@
 #include "compiler/calibrate/quantize.h"
 #include "compiler/pipeline/emit.h"
 #include "compiler/pipeline/model.h"
+#include "compiler/pipeline/needed.h"
 #include "compiler/pipeline/state.h"
 
 /* What is compiled, and how; texts as a user types them, NULL: the default. */
 typedef struct {
   wk_binding_args binding;
   wk_strings state;       /* --state */
+  wk_strings needed;      /* --needed */
   wk_target_args target;
   const char *emit;       /* what is written: "package", "graph" and the like, or an output of a
                              target */
@@ -54,6 +56,7 @@ void wk_compile_list_outputs(wk_str *out);
   WK_CONVERT_OPTION(type, prefix convert),                                                         \
   WK_QUANTIZE_RANDOM_OPTION(type, prefix quantize),                                                \
   WK_STATE_OPTION(type, prefix state),                                                             \
+  WK_NEEDED_OPTION(type, prefix needed),                                                           \
   WK_BINDING_OPTIONS(type, prefix binding)
 #define WK_COMPILE_TEXT_OPTIONS(type, prefix) \
   {"stop-after", 0, "PASS", "stop there; writes the graph or the program as text",                 \

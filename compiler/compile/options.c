@@ -66,6 +66,7 @@ const char *wk_compile_command_text(const wk_compile_options *o, wk_arena *a) {
   for (size_t i = 0; i < o->binding.bound.n; i++)
     wk_str_printf(&b, " --bound=%s", o->binding.bound.data[i]);
   for (size_t i = 0; i < o->state.n; i++) wk_str_printf(&b, " --state=%s", o->state.data[i]);
+  for (size_t i = 0; i < o->needed.n; i++) wk_str_printf(&b, " --needed=%s", o->needed.data[i]);
   const char *text = wk_arena_strdup(a, b.n ? b.s + 1 : "");
   wk_str_free(&b);
   return text;

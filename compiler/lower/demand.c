@@ -46,18 +46,20 @@ static void join(const demand *d, wk_need *to, int k, const wk_need *of, int i) 
     to->below[k] = b;
     to->few[k] = of->few[i];
     to->span[k] = of->span[i];
+    to->second[k] = of->second[i];
   } else if (a == FEW || b == FEW) {
     wk_value_id size = a == FEW ? b : a;
     to->below[k] = size != WK_NONE && few <= least_of(d, size) ? size : WK_NONE;
     to->span[k] = 0;
-  } else if (a != b || to->span[k] != of->span[i]) {
+  } else if (a != b || to->span[k] != of->span[i] ||
+             (to->span[k] == 2 && to->second[k] != of->second[i])) {
     to->below[k] = WK_NONE;
     to->span[k] = 0;
   }
 }
 
 static wk_need unknown(void) {
-  wk_need n = {{0}, {0}, {0}};
+  wk_need n = {{0}, {0}, {0}, {0}};
   for (int i = 0; i < WK_MAX_RANK; i++) n.below[i] = UNKNOWN;
   return n;
 }
@@ -65,21 +67,38 @@ static wk_need unknown(void) {
 static const wk_need all = {.below = {WK_NONE, WK_NONE, WK_NONE, WK_NONE, WK_NONE, WK_NONE,
                                       WK_NONE, WK_NONE}};
 
-/* A predicate of so many axes goes along these of v. */
-static bool goes_along(const demand *d, wk_value_id v, int axis, int span, wk_value_id predicate) {
-  const wk_type *t = type(d, v);
-  int64_t count = 1;
-  if (axis + span > t->rank) return false;
-  for (int i = axis; i < axis + span; i++)
-    if (!wk_mul_ok(count, t->dims[i], &count)) return false;
-  return count == wk_type_count(type(d, predicate));
+/* Number k of the axes of a predicate from this one on. */
+static int axis_of(const wk_need *of, int axis, int k) {
+  return k == 1 && of->span[axis] == 2 ? of->second[axis] : axis + k;
 }
 
-/* Predicates of several axes must have all of them where they were. */
+/* The predicate at `axis` of `of` goes along these axes of v. */
+static bool goes_along(const demand *d, wk_value_id v, const wk_need *of, int axis) {
+  const wk_type *t = type(d, v);
+  int64_t count = 1;
+  for (int k = 0; k < of->span[axis]; k++) {
+    int i = axis_of(of, axis, k);
+    if (i >= t->rank || !wk_mul_ok(count, t->dims[i], &count)) return false;
+  }
+  return count == wk_type_count(type(d, of->below[axis]));
+}
+
+/* Predicates of several axes must have all of them where they were, as far from each other. */
 static void need_span(demand *d, wk_value_id v, int axis, const wk_need *of, int i) {
   if (v == WK_NONE) return;
-  bool fits = !of->span[i] || goes_along(d, v, axis, of->span[i], of->below[i]);
-  join(d, &d->needs[v], axis, fits ? of : &all, i);
+  wk_need own = all;
+  own.below[axis] = of->below[i], own.few[axis] = of->few[i], own.span[axis] = of->span[i];
+  own.second[axis] = of->second[i] + axis - i;
+  bool fits = !own.span[axis] || goes_along(d, v, &own, axis);
+  join(d, &d->needs[v], axis, fits ? &own : &all, axis);
+}
+
+/* A predicate along two axes, which are others here. */
+static void need_pair(demand *d, wk_value_id v, int first, int second, wk_value_id predicate) {
+  wk_need own = all;
+  if (first < 0 || second <= first) return;
+  own.below[first] = predicate, own.span[first] = 2, own.second[first] = second;
+  need_span(d, v, first, &own, first);
 }
 
 static void need(demand *d, wk_value_id v, int axis, const wk_need *of, int i) {
@@ -124,6 +143,7 @@ static void narrow(wk_need *of, const wk_mask *m) {
   if (m->span && of->below[m->axis] < FEW) return;
   of->below[m->axis] = m->size;
   of->span[m->axis] = m->span;
+  of->second[m->axis] = m->axis + 1;
 }
 
 /* One visit of an expression's nodes from the results: what each is needed for, which selects
@@ -154,26 +174,34 @@ static void through_map(demand *d, const wk_node *n) {
   else need_broadcast(d, n->in[0], &of, rank);
 }
 
+/* The axis of the result that an axis of the operand is, -1 if it is folded, and back. */
+static void unfolded_axes(const wk_attr_reduce *a, int rank, int *from, int *to) {
+  for (int i = 0, next = 0, k = 0; i < rank; i++) {
+    bool folds = k < a->axes.n && a->axes.v[k] == i;
+    from[i] = folds ? -1 : a->keepdims ? i : next;
+    if (from[i] >= 0) to[from[i]] = i;
+    else if (a->keepdims) to[i] = -1;
+    if (folds) k++;
+    else next++;
+  }
+}
+
 /* Along axes that are folded what changes something; along others what the result needs. */
 static void through_reduce(demand *d, const wk_node *n) {
   const wk_attr_reduce *a = WK_ATTR(n, reduce);
+  const wk_need *y = &d->needs[n->out[0]];
   wk_need of = all;
-  int rank = 0, next = 0, k = 0;
+  int rank = 0, from[WK_MAX_RANK], to[WK_MAX_RANK] = {0}; /* to: of an axis of the result */
   for (uint32_t i = 0; i < n->n_in; i++)
     if (n->in[i] != WK_NONE && type(d, n->in[i])->rank > rank) rank = type(d, n->in[i])->rank;
+  unfolded_axes(a, rank, from, to);
   for (int i = 0; i < rank; i++) {
-    bool folds = k < a->axes.n && a->axes.v[k] == i;
-    if (folds) {
-      of.below[i] = d->m.folds[n->out[0]][i];
-    } else {
-      const wk_need *y = &d->needs[n->out[0]];
-      int from = a->keepdims ? i : next;
-      of.below[i] = y->span[from] > 1 ? WK_NONE : y->below[from];
-      of.few[i] = y->few[from];
-      of.span[i] = y->span[from] > 1 ? 0 : y->span[from];
-    }
-    if (folds) k++;
-    else next++;
+    bool is_kept = from[i] >= 0;
+    int second = is_kept && y->span[from[i]] == 2 ? to[y->second[from[i]]] : -1;
+    if (!is_kept) of.below[i] = d->m.folds[n->out[0]][i];
+    else if (y->span[from[i]] > 1 && second < 0) of.below[i] = WK_NONE;
+    else of.below[i] = y->below[from[i]], of.few[i] = y->few[from[i]], of.span[i] = y->span[from[i]];
+    of.second[i] = second;
   }
   if (a->pre) need_through(d, n, a->pre, &of, rank);
   else need_broadcast(d, n->in[0], &of, rank);
@@ -182,7 +210,9 @@ static void through_reduce(demand *d, const wk_node *n) {
 /* All positions of an axis are needed, whatever goes along it. */
 static void need_no_axis(wk_need *of, int axis) {
   for (int i = 0; i <= axis; i++) {
-    if (i < axis && i + of->span[i] <= axis) continue;
+    bool goes_there = i == axis;
+    for (int k = 1; k < of->span[i]; k++) goes_there = goes_there || axis_of(of, i, k) == axis;
+    if (!goes_there) continue;
     of->below[i] = WK_NONE;
     of->span[i] = 0;
   }
@@ -219,10 +249,17 @@ static bool through_reshaped_predicate(demand *d, const wk_node *n, int i) {
   const wk_type *x = type(d, n->in[0]), *y = type(d, n->out[0]);
   const wk_need *of = &d->needs[n->out[0]];
   for (int k = 0, from, span; k < y->rank; k++) {
+    if (of->span[k] == 2 && of->second[k] != k + 1) {
+      int first = wk_same_axis(y, x, k), second = wk_same_axis(y, x, of->second[k]);
+      if (first < 0 || second < 0 || (i != first && i != second)) continue;
+      if (i == first) need_pair(d, n->in[0], first, second, of->below[k]);
+      else need(d, n->in[0], i, &d->needs[n->out[0]], of->second[k]);
+      return true;
+    }
     if (!of->span[k] || !same_axes(x, y, k, of->span[k], &from, &span)) continue;
     if (i < from || i >= from + span) continue;
     wk_need own = all;
-    if (i == from) own.below[0] = of->below[k], own.span[0] = span;
+    if (i == from) own.below[0] = of->below[k], own.span[0] = span, own.second[0] = 1;
     need_span(d, n->in[0], i, &own, 0);
     return true;
   }
@@ -240,8 +277,12 @@ static void through_reshape(demand *d, const wk_node *n) {
 
 static void through_transpose(demand *d, const wk_node *n) {
   const wk_attr_transpose *a = WK_ATTR(n, transpose);
-  for (int i = 0; i < type(d, n->out[0])->rank; i++)
-    need(d, n->in[0], (int)a->perm.v[i], &d->needs[n->out[0]], i);
+  const wk_need *of = &d->needs[n->out[0]];
+  for (int i = 0; i < type(d, n->out[0])->rank; i++) {
+    int first = (int)a->perm.v[i], second = of->span[i] == 2 ? (int)a->perm.v[of->second[i]] : -1;
+    if (second > first) need_pair(d, n->in[0], first, second, of->below[i]);
+    else need(d, n->in[0], first, of, i);
+  }
 }
 
 static void through_slice(demand *d, const wk_node *n) {
@@ -383,7 +424,7 @@ static bool through_slices(demand *d, const wk_node *n, const wk_demand *body, i
         a->scan_reverse.v[j] != a->scan_reverse.v[k])
       continue;
     own.below[0] = n->in[1 + a->n_state + j];
-    own.span[0] = 1 + of->span[0];
+    own.span[0] = 1 + of->span[0], own.second[0] = 1;
     wk_mask m = d->m.masks[own.below[0]];
     if (m.axis != 0 || m.size != own.below[0] || wk_is_const(d->g, own.below[0])) return false;
     for (int i = 0; i < type(d, whole)->rank; i++) need_span(d, whole, i, &own, i);

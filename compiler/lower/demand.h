@@ -11,12 +11,14 @@
 #include "compiler/ir/graph.h"
 
 /* Along an axis: WK_NONE, all; else those below this value, a size: one i64 that is no constant; or
- * those where it is true, a predicate, which goes along `span` axes from this one on.
+ * those where it is true, a predicate, which goes along `span` axes from this one on, or of two axes
+ * along this one and `second`, which may lie behind others.
  * While it is found out there are two more: nobody has asked yet, and the first few, so many. */
 typedef struct {
   wk_value_id below[WK_MAX_RANK];
   int64_t few[WK_MAX_RANK];
-  int span[WK_MAX_RANK]; /* 0 where there is no predicate */
+  int span[WK_MAX_RANK];   /* 0 where there is no predicate */
+  int second[WK_MAX_RANK]; /* where span is 2 */
 } wk_need;
 
 /* zero: the size from which on the value is zero along an axis; WK_NONE: none is known. fold: the

@@ -12,7 +12,8 @@ wk_value_id wk_gen_needed_below(const wk_gen_graph *gg, const wk_node *n, int ax
     if (n->out[k] == WK_NONE) continue;
     const wk_need *need = &gg->demand[n->out[k]].need;
     bool differs = below != WK_NONE && (need->below[axis] != below || need->span[axis] != *span);
-    if (need->below[axis] == WK_NONE || differs) return WK_NONE;
+    bool is_apart = need->span[axis] == 2 && need->second[axis] != axis + 1;
+    if (need->below[axis] == WK_NONE || differs || is_apart) return WK_NONE;
     below = need->below[axis];
     *span = need->span[axis];
   }

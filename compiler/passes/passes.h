@@ -6,6 +6,10 @@
 #include "compiler/eval/eval.h"
 #include "compiler/target/owners.h"
 
+/* Name of the node that gives an output of which only some rows are asked for: where(asked, y, 0).
+ * A pass may let more rows through. */
+#define WK_NEEDED_NODE "--needed"
+
 typedef struct {
   wk_owners *owners; /* who has which node, whose fuses() is asked; NULL: every fusion is fine */
   wk_arena *scratch; /* reset by the pass manager after each graph */

@@ -24,7 +24,7 @@
 /* Instructions as they are printed, from their attributes on; in order. */
 static const struct {
   const char *text;
-  const char *limits[12]; /* NULL: as many as there are instructions */
+  const char *limits[14]; /* NULL: as many as there are instructions */
 } cases[] = {
     /* element by element, row by row */
     {HEAD "  %p = matmul(%x, %w)\n  %y = map(%p) {body=\"exp(%0)\"}\n  output %y\n" OPEN,
@@ -113,6 +113,25 @@ static const struct {
      "  %v = slice(%w) {starts=[0,0], sizes=[8,64], steps=[1,1]}\n  %q = matmul(%s, %v)\n"
      "  %y = map(%c, %q, %x) {body=\"select(%0, %1, %2)\"}\n  output %y\n}}",
      {"matmul", "map"}},
+    /* queries of tokens, through heads: two axes with another one between them */
+    {"module \"m\" { graph @main(%x: f32[2,32,64], %w: f32[64,64], %k: f32[2,4,16,32], "
+     "%v: f32[2,4,32,16], %p: bool[2,32]) {\n"
+     "  %q = matmul(%x, %w)\n  %h = reshape(%q) {shape=[2,32,4,16]}\n"
+     "  %t = transpose(%h) {perm=[0,2,1,3]}\n  %s = matmul(%t, %k)\n"
+     "  %m = reduce(%s) {kind=\"max\", axes=[3]}\n"
+     "  %e = map(%s, %m) {body=\"exp(sub(%0, %1))\"}\n  %z = matmul(%e, %v)\n"
+     "  %b = transpose(%z) {perm=[0,2,1,3]}\n  %j = reshape(%b) {shape=[2,32,64]}\n"
+     "  %c = reshape(%p) {shape=[2,32,1]}\n"
+     "  %y = map(%c, %j) {body=\"select(%0, %1, 0.0f32)\"}\n  output %y\n}}",
+     {LIST, "matmul below 0 %count of %rows", "matmul", "reduce", "map", "matmul", "map"}},
+    /* keys of tokens are all needed, whatever is needed of queries */
+    {"module \"m\" { graph @main(%x: f32[2,32,64], %w: f32[64,64], %q: f32[2,4,32,16], "
+     "%p: bool[2,32]) {\n"
+     "  %k = matmul(%x, %w)\n  %h = reshape(%k) {shape=[2,32,4,16]}\n"
+     "  %t = transpose(%h) {perm=[0,2,3,1]}\n  %s = matmul(%q, %t)\n"
+     "  %b = transpose(%s) {perm=[0,2,1,3]}\n  %c = reshape(%p) {shape=[2,32,1,1]}\n"
+     "  %y = map(%c, %b) {body=\"select(%0, %1, 0.0f32)\"}\n  output %y\n}}",
+     {"matmul", "matmul", "map"}},
     /* along two axes of a reshape; a predicate that is computed behind who needs it comes first */
     {ROWS "  %h = matmul(%x, %w)\n  %t = reshape(%h) {shape=[4,16,64]}\n"
      "  %n = map(%p) {body=\"not(%0)\"}\n  %c = reshape(%n) {shape=[4,16,1]}\n"
