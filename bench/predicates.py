@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What it is worth to leave out rows that no predicate of a run wants: recurrences with lengths,
-mixtures of experts, encoders of padded texts. Packages compiled with --predicates on and off take turns, with one thread.
+mixtures of experts, encoders of padded texts. Packages compiled with --predicates on and off take
+turns, with one thread.
 
   bench/setup                               once: a virtual environment with onnx, onnxruntime
   bench/predicates.py [--rounds 7] [--only lstm] [--random 200]

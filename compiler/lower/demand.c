@@ -200,7 +200,8 @@ static void through_reduce(demand *d, const wk_node *n) {
     int second = is_kept && y->span[from[i]] == 2 ? to[y->second[from[i]]] : -1;
     if (!is_kept) of.below[i] = d->m.folds[n->out[0]][i];
     else if (y->span[from[i]] > 1 && second < 0) of.below[i] = WK_NONE;
-    else of.below[i] = y->below[from[i]], of.few[i] = y->few[from[i]], of.span[i] = y->span[from[i]];
+    else of.below[i] = y->below[from[i]], of.few[i] = y->few[from[i]];
+    if (of.below[i] != WK_NONE && is_kept) of.span[i] = y->span[from[i]];
     of.second[i] = second;
   }
   if (a->pre) need_through(d, n, a->pre, &of, rank);

@@ -11,8 +11,8 @@
 #include "compiler/ir/graph.h"
 
 /* Along an axis: WK_NONE, all; else those below this value, a size: one i64 that is no constant; or
- * those where it is true, a predicate, which goes along `span` axes from this one on, or of two axes
- * along this one and `second`, which may lie behind others.
+ * those where it is true, a predicate, which goes along `span` axes from this one on, or along this
+ * one and `second`, which may lie behind others.
  * While it is found out there are two more: nobody has asked yet, and the first few, so many. */
 typedef struct {
   wk_value_id below[WK_MAX_RANK];

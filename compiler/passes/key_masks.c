@@ -7,9 +7,9 @@
  *
  * for k and v [batch, tokens, ..], and a predicate says which rows of them are needed
  * (lower/demand.h). A token is seen where some mask of the graph lets it through, where an output
- * is asked for it (--needed), where it is the first, which classifiers read, and where the mask lets
- * none of its sequence through. What reads the first tokens alone, and outputs of which some rows
- * are asked for, go by the same predicate. */
+ * is asked for it (--needed), where it is the first, which classifiers read, and where the mask
+ * lets none of its sequence through. What reads the first tokens alone, and outputs of which some
+ * rows are asked for, go by the same predicate. */
 #include <string.h>
 
 #include "compiler/passes/fuse.h"

@@ -18,7 +18,7 @@ static size_t output_named(const wk_graph *g, const char *name) {
   return i;
 }
 
-/* The input has the leading dims of the output, and others are 1. */
+/* The input has the leading dims of the output, which goes on behind them. */
 static bool leads(const wk_type *input, const wk_type *output) {
   bool fits = input->rank > 0 && input->rank < output->rank;
   for (int i = 0; i < input->rank && fits; i++) fits = input->dims[i] == output->dims[i];
@@ -30,9 +30,9 @@ static wk_status other_shape(const char *option, const char *input, const wk_typ
   wk_str a = {0}, b = {0};
   wk_type_print(&a, x);
   wk_type_print(&b, y);
-  wk_status s = wk_error_at(WK_USAGE, option, "input %s is %s and output %s %s: the input must have "
-                            "the output's leading dimensions, and not all of them", input, a.s,
-                            output, b.s);
+  wk_status s = wk_error_at(WK_USAGE, option,
+                            "input %s is %s and output %s %s: the input must have the output's "
+                            "leading dimensions, and not all of them", input, a.s, output, b.s);
   wk_str_free(&a);
   wk_str_free(&b);
   return s;

@@ -106,16 +106,35 @@ static int check_heads(int64_t *changes) {
 }
 
 /* Nor experts, whose gates are 0 for most of the rows. */
+static int check_text(const char *text, int64_t *changes) {
+  wk_module *m;
+  wk_status s = wk_module_parse(text, "text", &m);
+  if (s) fail_msg("%s", s->message);
+  return check_graph(m, 0, changes);
+}
+
 static int check_experts(int64_t *changes) {
   static const char text[] =
       "module \"m\" { graph @main(%x: f32[64,64], %c: bool[64,1], %n: f32[64,1], "
       "%w: f32[64,64]) {\n"
       "  %zero = constant f32[] {0}\n  %g = where(%c, %n, %zero)\n  %h = matmul(%x, %w)\n"
       "  %z = mul(%h, %g)\n  output %z\n}}";
-  wk_module *m;
-  wk_status s = wk_module_parse(text, "experts", &m);
-  if (s) fail_msg("%s", s->message);
-  return check_graph(m, 0, changes);
+  return check_text(text, changes);
+}
+
+/* Nor batches that are padded: four samples, of which one is masked as a whole. */
+static int check_padded(int64_t *changes) {
+  static const char text[] =
+      "module \"m\" { graph @main(%x: f32[4,32,64], %q: f32[4,2,32,32], %n: f32[4,1,1,32], "
+      "%w: f32[64,64]) {\n"
+      "  %one = constant f32[] {1.0}\n  %far = constant f32[] {-10000.0}\n"
+      "  %zero = constant f32[] {0.0}\n"
+      "  %some = constant bool[4,1,1,1] {1, 1, 0, 1}\n"
+      "  %p = greater(%n, %zero)\n  %s = and(%p, %some)\n  %bias = where(%s, %zero, %far)\n"
+      "  %k = matmul(%x, %w)\n  %a = reshape(%k) {shape=[4,32,2,32]}\n"
+      "  %h = transpose(%a) {perm=[0,2,1,3]}\n"
+      "  %y = attention(%q, %h, %h, %bias) {scale=0.125}\n  output %y\n}}";
+  return check_text(text, changes);
 }
 
 static void test_random_graphs(void **state) {
@@ -125,7 +144,7 @@ static void test_random_graphs(void **state) {
   int bad = 0;
   for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++)
     bad += check_graph(random_graph(seed, &o), seed, changes);
-  bad += check_heads(changes) + check_experts(changes);
+  bad += check_heads(changes) + check_experts(changes) + check_padded(changes);
   for (size_t i = 0; i < wk_passes_count; i++) {
     print_message("%-24s %lld rewrites\n", wk_passes[i].name, (long long)changes[i]);
     if (n_seeds >= 100) assert_true(changes[i] > 0);
