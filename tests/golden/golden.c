@@ -232,8 +232,9 @@ static wk_tensor *begin_changed(const wk_graph *before, const wk_graph *after, w
   return own;
 }
 
-static void forget_changed(const wk_graph *after, const wk_tensor *want, wk_tensor *got) {
-  for (size_t k = 0; k < after->outputs.n; k++) {
+static void forget_changed(const wk_graph *before, const wk_graph *after, const wk_tensor *want,
+                           wk_tensor *got) {
+  for (size_t k = 0; k < before->outputs.n && k < after->outputs.n; k++) {
     if (wk_type_equal(&want[k].type, &got[k].type) || after->updates.data[k] == WK_NONE) continue;
     wk_tensor_free(&got[k]);
     wk_xcheck(wk_tensor_alloc(&want[k].type, &got[k]));
@@ -249,7 +250,7 @@ static wk_status check_numbers(const wk_module *before, const wk_module *after) 
     own = begin_changed(before->main, after->main, in);
   want = outputs_of(before->main, in, &s);
   if (!s) got = outputs_of(after->main, own ? own : in, &s);
-  if (!s) forget_changed(after->main, want, got);
+  if (!s) forget_changed(before->main, after->main, want, got);
   if (own) random_tensors_free(own, before->main->inputs.n);
   if (!s && !random_same(before->main, got, want, &why)) s = wk_error(WK_FAILED, "%s", why.s);
   random_tensors_free(got, after->main->outputs.n);
