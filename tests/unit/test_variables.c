@@ -13,6 +13,7 @@
 #include "compiler/onnx/onnx.h"
 #include "compiler/pipeline/pipeline.h"
 #include "compiler/pipeline/runner.h"
+#include "tests/random_graph.h"
 #include "tests/random_middle.h"
 #include "tests/unit/line_package.h"
 #include "tests/unit/middle.h"
@@ -212,7 +213,7 @@ static void random_parts_update(void **state) {
   wk_targets_close(&t);
   wk_status_free(s);
   if (s) skip();
-  for (uint64_t seed = 1; seed <= 60; seed++) update_by("opencl", seed);
+  for (uint64_t seed = 1; seed <= RANDOM_COUNT(60); seed++) update_by("opencl", seed);
 }
 
 /* ---- a package that learns ------------------------------------------------------------------- */
