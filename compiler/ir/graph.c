@@ -320,6 +320,20 @@ wk_status wk_graph_keep(wk_graph *g, wk_value_id input, size_t output) {
   return NULL;
 }
 
+static bool is_output(const wk_graph *g, wk_value_id v, size_t first, size_t end) {
+  bool is = false;
+  for (size_t i = first; i < end; i++) is = is || g->outputs.data[i] == v;
+  return is;
+}
+
+bool wk_is_update(const wk_graph *g, wk_value_id v) {
+  return is_output(g, v, wk_graph_plain_outputs(g), g->outputs.n);
+}
+
+bool wk_is_plain_output(const wk_graph *g, wk_value_id v) {
+  return is_output(g, v, 0, wk_graph_plain_outputs(g));
+}
+
 wk_value_id wk_graph_new_value(const wk_graph *g, wk_value_id variable) {
   for (size_t i = wk_graph_plain_outputs(g); i < g->outputs.n; i++)
     if (g->updates.data[i] == variable) return g->outputs.data[i];

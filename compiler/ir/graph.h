@@ -154,6 +154,9 @@ size_t wk_graph_plain_inputs(const wk_graph *g);
 size_t wk_graph_plain_outputs(const wk_graph *g);
 /* The output that is the update of a variable; WK_NONE: it has none. */
 wk_value_id wk_graph_new_value(const wk_graph *g, wk_value_id variable);
+/* v is the update of some variable, or an output that callers see; it may be both. */
+bool wk_is_update(const wk_graph *g, wk_value_id v);
+bool wk_is_plain_output(const wk_graph *g, wk_value_id v);
 
 /* ---- building -------------------------------------------------------------------------------- */
 /* Names are made unique by a suffix when taken; NULL asks for a fresh one. An input is put before

@@ -367,7 +367,7 @@ static wk_value_id all_below(const demand *d, wk_value_id v) {
     const wk_expr_node *other = &e->nodes[x->arg[1 - i]];
     wk_value_id size = one_above(d, maker(d, v), e, x->arg[i]);
     bool counts = other->op == WK_EX_INPUT &&
-                  wk_counting_axis(&d->m, maker(d, v)->in[other->imm.i]) >= 0;
+                  wk_counting_axis(d->g, maker(d, v)->in[other->imm.i]) >= 0;
     if (counts && size != WK_NONE && least_of(d, size) >= 1) return size;
   }
   return WK_NONE;

@@ -10,18 +10,6 @@ static const wk_type *type(const wk_masks *d, wk_value_id v) { return &wk_val(d-
 
 /* ---- masks ----------------------------------------------------------------------------------- */
 
-int wk_counting_axis(const wk_masks *d, wk_value_id v) {
-  const wk_type *t = type(d, v);
-  int axis = -1;
-  if (!wk_is_const(d->g, v) || t->dtype != WK_I64) return -1;
-  for (int i = 0; i < t->rank; i++)
-    if (t->dims[i] != 1) axis = axis < 0 ? i : WK_MAX_RANK;
-  if (axis < 0 || axis == WK_MAX_RANK) return -1;
-  for (int64_t i = 0; i < t->dims[axis]; i++)
-    if (wk_load_i64(wk_val(d->g, v)->data, t->dtype, i) != i) return -1;
-  return axis;
-}
-
 bool wk_is_size(const wk_masks *d, wk_value_id v) {
   const wk_type *t = type(d, v);
   return t->dtype == WK_I64 && wk_type_count(t) == 1 && !wk_is_const(d->g, v) &&
@@ -66,19 +54,9 @@ wk_mask wk_mask_in(const wk_masks *d, const wk_node *n, const wk_expr *e, uint16
   const wk_expr_node *at = &e->nodes[x->arg[0]], *size = &e->nodes[x->arg[1]];
   if (at->op != WK_EX_INPUT || size->op != WK_EX_INPUT) return none;
   wk_value_id positions = n->in[at->imm.i], bound = n->in[size->imm.i];
-  int axis = wk_counting_axis(d, positions);
+  int axis = wk_counting_axis(d->g, positions);
   if (axis < 0 || !wk_is_size(d, bound)) return none;
   return (wk_mask){axis + rank - type(d, positions)->rank, bound, 0};
-}
-
-int wk_same_axis(const wk_type *x, const wk_type *y, int i) {
-  int64_t before = 1, below = 1;
-  int k = 0;
-  if (!wk_type_count(x)) return -1;  /* other dimensions' products may overflow then */
-  for (int a = 0; a < i; a++) before *= x->dims[a];
-  while (k < y->rank && below < before) below *= y->dims[k++];
-  while (k < y->rank && below == before && y->dims[k] == 1 && x->dims[i] != 1) k++;
-  return below == before && k < y->rank && y->dims[k] == x->dims[i] ? k : -1;
 }
 
 static wk_mask reshaped_mask(const wk_masks *d, const wk_node *n) {

@@ -5,7 +5,7 @@
 #define WICK_LOWER_DEMAND_MASKS_H
 
 #include "compiler/expr/expr.h"
-#include "compiler/ir/graph.h"
+#include "compiler/ir/axes.h"
 
 /* A value of booleans that is true at most at positions below a size along one axis, or where a
  * predicate is true along `span` axes. */
@@ -32,12 +32,7 @@ typedef struct {
 wk_masks wk_masks_find(const wk_graph *g, wk_arena *a);
 /* Node k of a map's expression as a mask of the result, whose rank is `rank`. */
 wk_mask wk_mask_in(const wk_masks *d, const wk_node *n, const wk_expr *e, uint16_t k, int rank);
-/* The axis along which a constant counts 0, 1 …, the same at all other positions; -1: none. */
-int wk_counting_axis(const wk_masks *d, wk_value_id v);
 /* A number that is there as long as a run lasts: not what a variable had before. */
 bool wk_is_size(const wk_masks *d, wk_value_id v);
-/* The axis of y, a reshape of x, that has the positions of axis i of x, as many before and behind
- * it; -1: none. */
-int wk_same_axis(const wk_type *x, const wk_type *y, int i);
 
 #endif

@@ -128,7 +128,7 @@ static void follow_operands(const wk_cut *c, const wk_graph *g, uint32_t *target
       const wk_node *from = n->in[k] == WK_NONE || wk_val(g, n->in[k])->kind != WK_VALUE_NODE
                                 ? NULL : wk_nod(g, wk_val(g, n->in[k])->node);
       if (!from) continue;
-      if (wk_cut_is_update(c, g, n->in[k])) break;
+      if (wk_is_update(g, n->in[k])) break;
       uint32_t t = target[from - g->nodes.data];
       if (wk_cut_takes(c, t, g, n) && keeps_to_ends(c, g, n, t, target)) target[i] = t;
       break;

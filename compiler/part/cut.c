@@ -69,16 +69,10 @@ static void take_inputs(const wk_cut *c, const wk_graph *g, const wk_cut_groups 
   }
 }
 
-static bool is_plain_output(const wk_graph *g, wk_value_id v) {
-  bool is = false;
-  for (size_t i = 0; i < wk_graph_plain_outputs(g); i++) is = is || g->outputs.data[i] == v;
-  return is;
-}
-
 /* Another row reads it, or the caller. Who reads an update finds it in the state. */
-static bool leaves(const wk_cut *c, const wk_graph *g, const wk_uses *uses,
+static bool leaves(const wk_graph *g, const wk_uses *uses,
                    const wk_cut_groups *groups, wk_value_id v, uint32_t group) {
-  if (wk_cut_is_update(c, g, v)) return is_plain_output(g, v);
+  if (wk_is_update(g, v)) return wk_is_plain_output(g, v);
   for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++) {
     wk_node_id user = uses->uses[k].node;
     if (user == WK_NONE || groups->of[user] != group) return true;
@@ -86,12 +80,12 @@ static bool leaves(const wk_cut *c, const wk_graph *g, const wk_uses *uses,
   return false;
 }
 
-static void take_outputs(const wk_cut *c, const wk_graph *g, const wk_uses *uses,
+static void take_outputs(const wk_graph *g, const wk_uses *uses,
                          const wk_cut_groups *groups, uint32_t group, piece *x) {
   for (size_t i = 0; i < x->nodes.n; i++) {
     const wk_node *n = &g->nodes.data[x->nodes.data[i]];
     for (uint32_t k = 0; k < n->n_out; k++) {
-      if (n->out[k] == WK_NONE || !leaves(c, g, uses, groups, n->out[k], group)) continue;
+      if (n->out[k] == WK_NONE || !leaves(g, uses, groups, n->out[k], group)) continue;
       wk_vec_push(&x->out, n->out[k]);
       wk_vec_push(&x->updates, WK_NONE);
     }
@@ -122,7 +116,7 @@ static piece piece_of(const wk_cut *c, const wk_graph *g, const wk_uses *uses,
   x.n_in = x.in.n;
   for (size_t i = 0; i < x.nodes.n; i++)
     take_inputs(c, g, groups, group, wk_nod(g, x.nodes.data[i]), true, taken, &x);
-  take_outputs(c, g, uses, groups, group, &x);
+  take_outputs(g, uses, groups, group, &x);
   x.n_out = x.out.n;
   take_updates(c, g, groups, group, taken, &x);
   return x;

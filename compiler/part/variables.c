@@ -32,13 +32,6 @@ bool *wk_cut_of_variables(const wk_cut *c, const wk_graph *g) {
   return is;
 }
 
-bool wk_cut_is_update(const wk_cut *c, const wk_graph *g, wk_value_id v) {
-  bool is = false;
-  for (size_t i = 0; i < c->variables.n && g == g->module->main; i++)
-    is = is || c->variables.data[i].value == v;
-  return is;
-}
-
 /* WK_NONE: no node changes it. */
 static wk_node_id writer_of(const wk_graph *g, const wk_cut_variable *x) {
   const wk_value *v = x->value == WK_NONE ? NULL : wk_val(g, x->value);

@@ -52,20 +52,13 @@ static const wk_node *only_reader(const wk_graph *g, wk_value_id v) {
   return reader;
 }
 
-static bool is_update(const wk_graph *g, wk_value_id v) {
-  bool is = false;
-  for (size_t i = wk_graph_plain_outputs(g); i < g->outputs.n; i++)
-    is = is || g->outputs.data[i] == v;
-  return is;
-}
-
 /* n makes the update of a variable, or writes into what is only moved to become that: where the
  * variable lies, then. */
 static bool makes_update(const wk_graph *g, const wk_node *n) {
   enum { MOST_STEPS = 4 };
   for (int i = 0; n && n->n_out == 1 && i < MOST_STEPS; i++) {
     bool writes = n->op == WK_OP_SCATTER_ND || n->op == WK_OP_SCATTER_ELEMENTS;
-    if (is_update(g, n->out[0])) return true;
+    if (wk_is_update(g, n->out[0])) return true;
     if (!writes && wk_op_get(n->op)->cls != WK_CLASS_MOVEMENT) return false;
     n = only_reader(g, n->out[0]);
   }
@@ -83,7 +76,7 @@ static const char *touches_variable(const wk_graph *g, const wk_node *n) {
       return "it reads a variable that no run changes, which is the host's";
   bool makes = makes_update(g, n);
   for (uint32_t k = 0; k < n->n_out; k++)
-    makes = makes || (n->out[k] != WK_NONE && is_update(g, n->out[k]));
+    makes = makes || (n->out[k] != WK_NONE && wk_is_update(g, n->out[k]));
   return makes ? "it makes what a variable becomes, which the host does" : NULL;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/lower/build.h"
 #include "targets/accel/compile/adapt.h"
 #include "targets/accel/compile/filled.h"
 #include "targets/accel/compile/net.h"
@@ -112,7 +113,7 @@ static bool add_keyed(region *x, wk_value_id v, int axis) {
   if (x->axis[v] != NO_AXIS) return x->axis[v] == axis;
   const wk_value *y = wk_val(x->g, v);
   x->axis[v] = axis;
-  bool is_node = y->kind == WK_VALUE_NODE && !wk_accel_is_update(x->g, v);
+  bool is_node = y->kind == WK_VALUE_NODE && !wk_is_update(x->g, v);
   if (is_node && is_made_here(x, wk_nod(x->g, y->node)))
     return add_made(x, wk_nod(x->g, y->node), axis);
   return add_outside(x, v), true;
@@ -140,7 +141,7 @@ static bool reads_cache(const region *x) {
   bool any = false;
   for (size_t i = 0; i < x->outside.n; i++) {
     wk_value_id v = x->outside.data[i];
-    any = any || (x->axis[v] != NO_AXIS && wk_accel_is_update(x->g, v));
+    any = any || (x->axis[v] != NO_AXIS && wk_is_update(x->g, v));
   }
   return any;
 }
@@ -175,37 +176,20 @@ static bool find(region *x) {
 
 typedef struct {
   const region *x;
-  wk_graph *to;
+  wk_low to;
   int64_t keys;
-  wk_value_id *id; /* of g's values in `to` */
-  wk_status status;
+  wk_value_id *id; /* of x->g's values in to.g */
 } branch;
 
-static wk_value_id add(branch *b, wk_op op, const char *name, void *attrs, const wk_value_id *in,
-                       uint32_t n_in) {
-  wk_value_id out = WK_NONE;
-  const wk_node_desc d = {.op = op, .name = name, .attrs = attrs, .in = in, .n_in = n_in};
-  if (!b->status) b->status = wk_graph_add(b->to, &d, &out);
-  return out;
-}
-
-/* The keys that come first, of v of graph `to`. */
-static wk_value_id first_keys(branch *b, wk_value_id v, int axis, const char *name) {
-  const wk_type t = wk_val(b->to, v)->type;
-  wk_arena *a = b->to->module->arena;
-  if (axis == NO_AXIS || b->keys == t.dims[axis]) return v;
-  wk_attr_slice *s = wk_attrs_new(a, WK_OP_SLICE);
-  s->starts = wk_ints_fill(a, t.rank, 0);
-  s->steps = wk_ints_fill(a, t.rank, 1);
-  s->sizes = wk_ints_dup(a, t.dims, t.rank);
-  ((int64_t *)(uintptr_t)s->sizes.v)[axis] = b->keys;
-  return add(b, WK_OP_SLICE, name, s, &v, 1);
+/* The keys that come first, of v of the branch. */
+static wk_value_id first_keys(branch *b, wk_value_id v, int axis) {
+  bool is_all = axis == NO_AXIS || b->keys == wk_low_type(&b->to, v)->dims[axis];
+  return is_all ? v : wk_low_slice(&b->to, v, axis, 0, b->keys, 1);
 }
 
 /* Attributes that have the shape of the result. */
 static void *attrs_of(branch *b, const wk_node *n) {
-  wk_arena *a = b->to->module->arena;
-  void *attrs = wk_attrs_clone(a, n->op, n->attrs);
+  void *attrs = wk_attrs_clone(b->to.arena, n->op, n->attrs);
   int axis = b->x->axis[n->out[0]];
   wk_ints *shape = n->op == WK_OP_RESHAPE  ? &((wk_attr_reshape *)attrs)->shape
                    : n->op == WK_OP_EXPAND ? &((wk_attr_expand *)attrs)->shape
@@ -220,25 +204,26 @@ static void copy_nodes(branch *b) {
   for (size_t i = 0; i <= x->last; i++) {
     const wk_node *n = wk_nod(x->g, (wk_node_id)i);
     wk_value_id in[WK_MAX_RANK];
-    if (!x->inside[i] || n->n_in > WK_COUNTOF(in) || b->status) continue;
+    if (!x->inside[i] || n->n_in > WK_COUNTOF(in) || b->to.status) continue;
     for (uint32_t k = 0; k < n->n_in; k++) in[k] = b->id[n->in[k]];
-    b->id[n->out[0]] = add(b, n->op, n->name, attrs_of(b, n), in, n->n_in);
+    b->to.name = n->name;
+    b->id[n->out[0]] = wk_low_add(&b->to, n->op, attrs_of(b, n), in, n->n_in, 1, NULL);
   }
 }
 
 /* in: what the region reads from outside, in its order, constants included. */
 static wk_status build(const region *x, wk_graph *to, const wk_value_id *in, int64_t keys,
                        wk_value_id *out) {
-  branch b = {.x = x, .to = to, .keys = keys,
+  branch b = {.x = x, .keys = keys,
+              .to = {.g = to, .arena = to->module->arena, .name = wk_nod(x->g, x->last)->name},
               .id = wk_arena_alloc(x->arena, x->g->values.n * sizeof *b.id)};
-  const char *name = wk_nod(x->g, x->last)->name;
-  for (size_t i = 0; i < x->outside.n && !b.status; i++) {
+  for (size_t i = 0; i < x->outside.n && !b.to.status; i++) {
     wk_value_id v = x->outside.data[i];
-    b.id[v] = first_keys(&b, in[i], x->axis[v], name);
+    b.id[v] = first_keys(&b, in[i], x->axis[v]);
   }
   copy_nodes(&b);
   *out = b.id[wk_nod(x->g, x->last)->out[0]];
-  return b.status;
+  return b.to.status;
 }
 
 /* ---- the tree -------------------------------------------------------------------------------- */
@@ -313,23 +298,20 @@ static wk_status grow(const tree *t, const scope *s, int64_t first, int64_t last
 
 /* How many keys are filled, i64[]. */
 static wk_status count_filled(const region *x, wk_value_id *out) {
-  wk_graph *g = x->g;
-  wk_value_id v = x->filled.bound, more;
-  const wk_type t = wk_val(g, v)->type;
-  const char *name = wk_nod(g, x->last)->name;
-  wk_arena *a = g->module->arena;
-  if (t.rank) {
-    wk_attr_reduce_max *most = wk_attrs_new(a, WK_OP_REDUCE_MAX);
-    int64_t axes[WK_MAX_RANK];
-    for (int i = 0; i < t.rank; i++) axes[i] = i;
-    most->axes = wk_ints_dup(a, axes, t.rank);
+  wk_low l = {.g = x->g, .arena = x->g->module->arena, .name = wk_nod(x->g, x->last)->name};
+  wk_value_id v = x->filled.bound;
+  const int rank = wk_low_type(&l, v)->rank;
+  int64_t axes[WK_MAX_RANK];
+  for (int i = 0; i < rank; i++) axes[i] = i;
+  if (rank) {
+    wk_attr_reduce_max *most = wk_attrs_new(l.arena, WK_OP_REDUCE_MAX);
+    most->axes = wk_ints_dup(l.arena, axes, rank);
     most->keepdims = 0;
-    WK_TRY(wk_graph_add(g, &(wk_node_desc){.op = WK_OP_REDUCE_MAX, .name = name, .attrs = most,
-                                           .in = &v, .n_in = 1}, &v));
+    v = wk_low_add(&l, WK_OP_REDUCE_MAX, most, &v, 1, 1, NULL);
   }
-  more = wk_graph_scalar(g, WK_I64, (double)x->filled.more);
-  return wk_graph_add(g, &(wk_node_desc){.op = WK_OP_ADD, .name = name,
-                                         .in = (wk_value_id[]){v, more}, .n_in = 2}, out);
+  const wk_value_id in[] = {v, wk_low_scalar(&l, WK_I64, (double)x->filled.more)};
+  *out = wk_low_add(&l, WK_OP_ADD, NULL, in, 2, 1, NULL);
+  return l.status;
 }
 
 static wk_status plant(const region *x, int64_t step) {

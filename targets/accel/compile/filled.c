@@ -3,6 +3,8 @@
 
 #include <limits.h>
 
+#include "compiler/ir/axes.h"
+
 /* What is known of a tensor of bools or bytes from the position on. */
 typedef enum { IS_FALSE, IS_TRUE } constancy;
 
@@ -15,20 +17,12 @@ static const wk_type *type_of(const wk_graph *g, wk_value_id v) { return &wk_val
 
 /* ---- movement -------------------------------------------------------------------------------- */
 
-static int axis_before_reshape(const wk_type *x, const wk_type *y, int axis) {
-  int64_t before = 1, count = 1;
-  for (int i = 0; i < axis; i++) before *= y->dims[i];
-  for (int i = 0; i < x->rank; count *= x->dims[i++])
-    if (count == before && x->dims[i] == y->dims[axis]) return i;
-  return -1;
-}
-
 int wk_accel_axis_before(const wk_graph *g, const wk_node *n, int axis) {
   const wk_type *x = type_of(g, n->in[0]), *y = type_of(g, n->out[0]);
   switch (n->op) {
     case WK_OP_IDENTITY: return axis;
     case WK_OP_TRANSPOSE: return (int)WK_ATTR(n, transpose)->perm.v[axis];
-    case WK_OP_RESHAPE: return axis_before_reshape(x, y, axis);
+    case WK_OP_RESHAPE: return wk_same_axis(y, x, axis);
     case WK_OP_EXPAND: {
       int at = axis - y->rank + x->rank;
       return at >= 0 && x->dims[at] == y->dims[axis] ? at : -1;
@@ -38,17 +32,6 @@ int wk_accel_axis_before(const wk_graph *g, const wk_node *n, int axis) {
 }
 
 /* ---- comparisons ----------------------------------------------------------------------------- */
-
-/* 0, 1, 2, … along the axis, the same everywhere else. */
-static bool counts(const wk_graph *g, wk_value_id v, int axis) {
-  const wk_value *x = wk_val(g, v);
-  if (x->kind != WK_VALUE_CONSTANT || !x->data || axis < 0 || !wk_dtype_is_int(x->type.dtype) ||
-      wk_type_count(&x->type) != x->type.dims[axis])
-    return false;
-  for (int64_t i = 0; i < x->type.dims[axis]; i++)
-    if (wk_load_i64(x->data, x->type.dtype, i) != i) return false;
-  return true;
-}
 
 /* Axis `axis` of n's result, counted from the last one as operands are; -1: v has none. */
 static int axis_of_operand(const wk_graph *g, const wk_node *n, wk_value_id v, int axis) {
@@ -78,7 +61,8 @@ static bool compared(const wk_graph *g, const wk_node *n, int axis, constancy wa
   for (size_t i = 0; i < WK_COUNTOF(comparisons); i++) {
     if (comparisons[i].op != n->op || comparisons[i].then != want) continue;
     wk_value_id at = n->in[!comparisons[i].is_first], bound = n->in[comparisons[i].is_first];
-    if (!counts(g, at, axis_of_operand(g, n, at, axis)) || !is_apart(g, n, bound, axis) ||
+    int counts = wk_counting_axis(g, at);
+    if (counts < 0 || counts != axis_of_operand(g, n, at, axis) || !is_apart(g, n, bound, axis) ||
         type_of(g, bound)->dtype != WK_I64)
       continue;
     *out = (wk_accel_filled){bound, comparisons[i].more};
@@ -111,9 +95,9 @@ static bool is_input(const wk_expr *e, uint16_t node, int64_t *k) {
   return e->nodes[node].op == WK_EX_INPUT;
 }
 
-bool wk_accel_is_least_of_two(const wk_graph *g, const wk_node *n) {
+/* `min` of two operands. */
+static bool is_least_of_two(const wk_node *n) {
   int64_t k;
-  (void)g;
   if (n->op != WK_OP_MAP || n->n_in != 2) return false;
   const wk_expr *e = WK_ATTR(n, map)->body;
   const wk_expr_node *y = &e->nodes[e->results[0]];
@@ -140,7 +124,7 @@ static bool chosen(const wk_graph *g, const wk_node *n, int axis, wk_accel_fille
 bool wk_accel_filled_of(const wk_graph *g, wk_value_id v, int axis, wk_accel_filled *out) {
   const wk_node *n = maker(g, v);
   if (!n || n->predicate != WK_NONE || n->n_in == 0) return false;
-  for (uint32_t k = 0; wk_accel_is_least_of_two(g, n) && k < 2; k++)
+  for (uint32_t k = 0; is_least_of_two(n) && k < 2; k++)
     if (!is_apart(g, n, n->in[k], axis) &&
         wk_accel_filled_of(g, n->in[k], axis_of_operand(g, n, n->in[k], axis), out))
       return true;

@@ -21,7 +21,4 @@ bool wk_accel_filled_of(const wk_graph *g, wk_value_id v, int axis, wk_accel_fil
  * simple. */
 int wk_accel_axis_before(const wk_graph *g, const wk_node *n, int axis);
 
-/* `min` of two operands. */
-bool wk_accel_is_least_of_two(const wk_graph *g, const wk_node *n);
-
 #endif

@@ -38,17 +38,10 @@ static wk_accel_operand place_of_movement(const wk_accel_making *made, wk_value_
 
 static wk_accel_lanes lanes_of(const wk_accel_making *k, wk_value_id v, bool asks_readers);
 
-bool wk_accel_is_update(const wk_graph *g, wk_value_id v) {
-  bool is = false;
-  for (size_t i = wk_graph_plain_outputs(g); i < g->outputs.n; i++)
-    is = is || g->outputs.data[i] == v;
-  return is;
-}
-
 /* No operator of the part makes it: an input of the graph, or of other numbers than bytes, or what
  * the host has written somewhere, or keeps. */
 static bool is_from_outside(const wk_graph *g, wk_value_id v) {
-  if (wk_val(g, v)->kind != WK_VALUE_NODE || wk_accel_is_update(g, v)) return true;
+  if (wk_val(g, v)->kind != WK_VALUE_NODE || wk_is_update(g, v)) return true;
   const wk_node *n = wk_nod(g, wk_val(g, v)->node);
   if (n->op == WK_OP_MAP) return !wk_accel_is_8_bit(wk_val(g, n->in[0])->type.dtype);
   return !wk_accel_is_movement(n) && !wk_accel_has_maker(n->op);

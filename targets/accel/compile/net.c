@@ -108,7 +108,7 @@ static bool known(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
   if (x->type.rank < 1 || x->type.rank >= WK_MAX_RANK)
     return wk_accel_refuse(k, "a tensor of rank %d", x->type.rank);
   if (x->kind == WK_VALUE_NODE && wk_accel_is_movement(wk_nod(k->g, x->node)) &&
-      wk_nod(k->g, x->node)->op != WK_OP_CONCAT && !wk_accel_is_update(k->g, v) &&
+      wk_nod(k->g, x->node)->op != WK_OP_CONCAT && !wk_is_update(k->g, v) &&
       !(k->is_trial && wk_nod(k->g, x->node)->op == WK_OP_PAD)) {
     if (moved(k, wk_nod(k->g, x->node), x->index, out)) return true;
     if (!k->is_trial || comes_from_near(k, x->node)) return false;

@@ -244,8 +244,6 @@ bool wk_accel_is_by_rows(const wk_accel_tensor *t, const wk_accel_view *x);
 
 /* The node in hand, by the maker of its operator; e: its expression. */
 bool wk_accel_make_node(wk_accel_making *k, const wk_expr *e);
-/* What a variable becomes: the host makes it, of a whole graph that is not cut yet. */
-bool wk_accel_is_update(const wk_graph *g, wk_value_id v);
 /* The machine has commands for such nodes, of the right types. */
 bool wk_accel_has_maker(wk_op op);
 /* The first value of 8 bits that an expression computes, as one of its own: what an operator had
