@@ -11,6 +11,7 @@
  *   control.c   branches and loops as rows
  *   refuse.c    what a target will not have in a part after all
  *   layout.c    layouts of edges as nodes
+ *   nodes.c     such nodes
  *   convert.c   edges from one layout to another, and who does it
  *   plan.c      what rows wait for; memory of the edges */
 #ifndef WICK_PART_CUT_H
@@ -114,7 +115,6 @@ wk_status wk_cut_save_variables(wk_cut *c, const wk_graph *g,
 /* v is a variable that this group, if it is the host's, has itself. */
 bool wk_cut_is_own_variable(const wk_cut *c, const wk_graph *g, const wk_cut_groups *groups,
                             uint32_t group, wk_value_id v);
-bool wk_cut_is_update(const wk_cut *c, const wk_graph *g, wk_value_id v);
 /* tensor[v] becomes the tensor that holds v, where there is none yet and v is a variable (as it was
  * before the row that changes it) or an update (behind that). */
 wk_status wk_cut_find_tensor(wk_cut *c, const wk_graph *g, uint32_t *tensor,

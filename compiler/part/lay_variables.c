@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/part/cut.h"
+#include "compiler/part/nodes.h"
 
 /* How a graph changes a variable: axis k of scatter_nd's data is axis[k] of the variable. */
 typedef struct {
@@ -24,12 +24,6 @@ typedef struct {
   int axis[WK_MAX_RANK];
   int depth; /* axes of the data that an index names */
 } change;
-
-/* A graph under construction. */
-typedef struct {
-  wk_graph *g;
-  wk_status status;
-} builder;
 
 static const wk_node *made_by(const wk_graph *g, wk_value_id v, wk_op op) {
   const wk_value *x = wk_val(g, v);
@@ -87,61 +81,6 @@ static bool comes_back(const change *x) {
   return is;
 }
 
-/* ---- nodes ----------------------------------------------------------------------------------- */
-
-static wk_value_id add(builder *b, wk_op op, void *attrs, const wk_value_id *in, uint32_t n) {
-  wk_value_id out = WK_NONE;
-  const wk_node_desc d = {.op = op, .name = WK_LAYOUT_NODE, .attrs = attrs, .in = in, .n_in = n};
-  if (!b->status) b->status = wk_graph_add(b->g, &d, &out);
-  return out;
-}
-
-static wk_value_id add_2(builder *b, wk_op op, wk_value_id x, wk_value_id y) {
-  return add(b, op, NULL, (wk_value_id[]){x, y}, 2);
-}
-
-static wk_value_id transpose(builder *b, wk_value_id v, const int64_t *perm, int rank) {
-  wk_attr_transpose *a = wk_attrs_new(b->g->module->arena, WK_OP_TRANSPOSE);
-  a->perm = wk_ints_dup(b->g->module->arena, perm, rank);
-  return add(b, WK_OP_TRANSPOSE, a, &v, 1);
-}
-
-static wk_value_id reshape(builder *b, wk_value_id v, const int64_t *dims, int rank) {
-  wk_attr_reshape *a = wk_attrs_new(b->g->module->arena, WK_OP_RESHAPE);
-  a->shape = wk_ints_dup(b->g->module->arena, dims, rank);
-  return add(b, WK_OP_RESHAPE, a, &v, 1);
-}
-
-static wk_value_id slice(builder *b, wk_value_id v, int axis, int64_t start, int64_t size) {
-  if (b->status) return WK_NONE;
-  const wk_type t = wk_val(b->g, v)->type;
-  wk_arena *arena = b->g->module->arena;
-  wk_attr_slice *a = wk_attrs_new(arena, WK_OP_SLICE);
-  int64_t starts[WK_MAX_RANK] = {0}, sizes[WK_MAX_RANK];
-  memcpy(sizes, t.dims, sizeof sizes);
-  starts[axis] = start, sizes[axis] = size;
-  a->starts = wk_ints_dup(arena, starts, t.rank);
-  a->sizes = wk_ints_dup(arena, sizes, t.rank);
-  a->steps = wk_ints_fill(arena, t.rank, 1);
-  return add(b, WK_OP_SLICE, a, &v, 1);
-}
-
-static wk_value_id pad_behind(builder *b, wk_value_id v, int axis, int64_t more) {
-  if (b->status || !more) return v;
-  const int rank = wk_val(b->g, v)->type.rank;
-  wk_arena *arena = b->g->module->arena;
-  wk_attr_pad *a = wk_attrs_new(arena, WK_OP_PAD);
-  int64_t after[WK_MAX_RANK] = {0};
-  after[axis] = more;
-  a->before = wk_ints_fill(arena, rank, 0);
-  a->after = wk_ints_dup(arena, after, rank);
-  return add(b, WK_OP_PAD, a, &v, 1);
-}
-
-static wk_value_id number(builder *b, wk_dtype t, int64_t v) {
-  return wk_graph_scalar(b->g, t, (double)v);
-}
-
 /* ---- the change ------------------------------------------------------------------------------ */
 
 /* The axis in blocks, as the data has it, and how many there are; at -1: there is none. */
@@ -172,57 +111,61 @@ static int axes_of_data(const change *x, const wk_type *t, const wk_edge_layout 
   return n;
 }
 
-/* An index that is outside stays outside. */
-static void split_index(builder *b, wk_value_id i, const split *s, wk_value_id *out) {
-  const wk_dtype t = b->status ? WK_I64 : wk_val(b->g, i)->type.dtype;
-  const wk_value_id zero = number(b, t, 0), size = number(b, t, s->size);
-  wk_value_id below = add_2(b, WK_OP_LESS, i, zero);
-  i = add(b, WK_OP_WHERE, NULL, (wk_value_id[]){below, add_2(b, WK_OP_ADD, i, size), i}, 3);
-  wk_value_id outside = add_2(b, WK_OP_OR, add_2(b, WK_OP_LESS, i, zero),
-                              add_2(b, WK_OP_LESS_EQUAL, size, i));
-  i = add(b, WK_OP_WHERE, NULL,
-          (wk_value_id[]){outside, number(b, t, s->blocks * s->block), i}, 3);
-  const wk_value_id block = number(b, t, s->block);
-  out[0] = add_2(b, WK_OP_DIV, i, block);
-  out[1] = add_2(b, WK_OP_SUB, i, add_2(b, WK_OP_MUL, out[0], block));
+static wk_value_id choose(wk_cut_nodes *b, wk_value_id c, wk_value_id x, wk_value_id y) {
+  return wk_cut_node(b, WK_OP_WHERE, NULL, (wk_value_id[]){c, x, y}, 3);
 }
 
-static wk_value_id split_indices(builder *b, wk_value_id indices, const split *s) {
+/* An index that is outside stays outside. */
+static void split_index(wk_cut_nodes *b, wk_value_id i, const split *s, wk_value_id *out) {
+  const wk_dtype t = b->status ? WK_I64 : wk_val(b->g, i)->type.dtype;
+  const wk_value_id zero = wk_graph_scalar(b->g, t, 0);
+  const wk_value_id size = wk_graph_scalar(b->g, t, (double)s->size);
+  const wk_value_id end = wk_graph_scalar(b->g, t, (double)(s->blocks * s->block));
+  const wk_value_id block = wk_graph_scalar(b->g, t, (double)s->block);
+  i = choose(b, wk_cut_node_2(b, WK_OP_LESS, i, zero), wk_cut_node_2(b, WK_OP_ADD, i, size), i);
+  wk_value_id outside = wk_cut_node_2(b, WK_OP_OR, wk_cut_node_2(b, WK_OP_LESS, i, zero),
+                                      wk_cut_node_2(b, WK_OP_LESS_EQUAL, size, i));
+  i = choose(b, outside, end, i);
+  out[0] = wk_cut_node_2(b, WK_OP_DIV, i, block);
+  out[1] = wk_cut_node_2(b, WK_OP_SUB, i, wk_cut_node_2(b, WK_OP_MUL, out[0], block));
+}
+
+static wk_value_id split_indices(wk_cut_nodes *b, wk_value_id indices, const split *s) {
   const wk_type t = wk_val(b->g, indices)->type;
   const int last = t.rank - 1;
   const int64_t n = t.dims[last];
   wk_value_id in[4];
   uint32_t count = 0;
-  if (s->at > 0) in[count++] = slice(b, indices, last, 0, s->at);
-  split_index(b, slice(b, indices, last, s->at, 1), s, in + count);
+  if (s->at > 0) in[count++] = wk_cut_node_slice(b, indices, last, 0, s->at);
+  split_index(b, wk_cut_node_slice(b, indices, last, s->at, 1), s, in + count);
   count += 2;
-  if (s->at + 1 < n) in[count++] = slice(b, indices, last, s->at + 1, n - s->at - 1);
+  if (s->at + 1 < n) in[count++] = wk_cut_node_slice(b, indices, last, s->at + 1, n - s->at - 1);
   wk_attr_concat *a = wk_attrs_new(b->g->module->arena, WK_OP_CONCAT);
   a->axis = last;
-  return add(b, WK_OP_CONCAT, a, in, count);
+  return wk_cut_node(b, WK_OP_CONCAT, a, in, count);
 }
 
 /* Rows with their axis number `axis` in blocks. */
-static wk_value_id split_rows(builder *b, wk_value_id rows, int axis, const split *s) {
+static wk_value_id split_rows(wk_cut_nodes *b, wk_value_id rows, int axis, const split *s) {
   int64_t dims[WK_MAX_RANK];
-  rows = pad_behind(b, rows, axis, s->blocks * s->block - s->size);
+  rows = wk_cut_node_pad_behind(b, rows, axis, s->blocks * s->block - s->size);
   if (b->status) return WK_NONE;
   const wk_type t = wk_val(b->g, rows)->type;
   for (int i = 0, n = 0; i < t.rank; i++) {
     dims[n++] = i == axis ? s->blocks : t.dims[i];
     if (i == axis) dims[n++] = s->block;
   }
-  return reshape(b, rows, dims, t.rank + 1);
+  return wk_cut_node_reshape(b, rows, dims, t.rank + 1);
 }
 
 /* What was the result of scatter_nd, of the new one. */
-static wk_value_id joined(builder *b, wk_value_id v, const wk_type *was, const split *s) {
+static wk_value_id joined(wk_cut_nodes *b, wk_value_id v, const wk_type *was, const split *s) {
   int64_t dims[WK_MAX_RANK];
   if (s->at < 0) return v;
   memcpy(dims, was->dims, sizeof dims);
   dims[s->at] = s->blocks * s->block;
-  v = reshape(b, v, dims, was->rank);
-  return dims[s->at] == s->size ? v : slice(b, v, s->at, 0, s->size);
+  v = wk_cut_node_reshape(b, v, dims, was->rank);
+  return wk_cut_node_slice(b, v, s->at, 0, s->size);
 }
 
 static wk_status lay_initial(wk_graph *g, wk_value *v, const wk_edge_layout *l) {
@@ -255,7 +198,7 @@ static void remove_old(wk_graph *g, wk_node_id scatter) {
 }
 
 static wk_status lay(const change *x, const wk_edge_layout *l) {
-  builder b = {.g = x->g};
+  wk_cut_nodes b = {.g = x->g};
   wk_graph *g = x->g;
   const wk_type t = wk_val(g, x->variable)->type;
   const wk_node n = *wk_nod(g, x->scatter);
@@ -268,14 +211,15 @@ static wk_status lay(const change *x, const wk_edge_layout *l) {
   WK_TRY(lay_initial(g, wk_val(g, x->variable), l));
   bool is_named = s.at >= 0 && s.at < x->depth, is_apart = s.at >= x->depth;
   const wk_value_id in[] = {
-      transpose(&b, x->variable, perm, rank), is_named ? split_indices(&b, n.in[1], &s) : n.in[1],
+      wk_cut_node_transpose(&b, x->variable, perm, rank),
+      is_named ? split_indices(&b, n.in[1], &s) : n.in[1],
       is_apart ? split_rows(&b, n.in[2], q - 1 + s.at - x->depth, &s) : n.in[2]};
   wk_attr_scatter_nd *a = wk_attrs_clone(g->module->arena, n.op, n.attrs);
   wk_value_id y = WK_NONE;
   if (!b.status)
     b.status = wk_graph_add(g, &(wk_node_desc){.op = n.op, .name = n.name, .attrs = a, .in = in,
                                                .n_in = 3}, &y);
-  wk_value_id whole = joined(&b, y, &was, &s), updated = transpose(&b, y, back, rank);
+  wk_value_id whole = joined(&b, y, &was, &s), updated = wk_cut_node_transpose(&b, y, back, rank);
   if (b.status) return b.status;
   g->outputs.data[x->output] = updated;
   wk_graph_replace_uses(g, old, whole);
@@ -311,9 +255,8 @@ static bool wish_in(wk_cut *c, const wk_graph *g, wk_value_id v, wk_edge_layout 
 /* Only who changes it reads it, and callers see neither it nor its update. */
 static bool is_own(const wk_cut *c, const wk_graph *g, const wk_cut_variable *v) {
   const wk_uses uses = wk_graph_uses(g, c->scratch);
-  bool is_seen = false;
-  for (size_t i = 0; i < wk_graph_plain_outputs(g); i++)
-    is_seen = is_seen || g->outputs.data[i] == v->value || g->outputs.data[i] == v->variable;
+  bool is_seen = wk_is_plain_output(g, v->variable) ||
+                 (v->value != WK_NONE && wk_is_plain_output(g, v->value));
   return !is_seen && wk_use_count(&uses, v->variable) == 1 && v->was == WK_NONE &&
          v->is == WK_NONE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Layouts of edges as ordinary nodes: pad, reshape and transpose before the tensor is written,
  * transpose, reshape and slice behind where it is read. */
-#include "compiler/part/cut.h"
+#include "compiler/part/nodes.h"
 
 #include <string.h>
 
@@ -103,28 +103,6 @@ wk_type wk_cut_laid_type(const wk_type *t, const wk_edge_layout *l) {
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-static wk_value_id add(wk_graph *g, wk_op op, void *attrs, wk_value_id x, wk_status *s) {
-  wk_value_id out = WK_NONE;
-  if (*s) return WK_NONE;
-  *s = wk_graph_add(g, &(wk_node_desc){.op = op, .name = WK_LAYOUT_NODE, .attrs = attrs, .in = &x,
-                                       .n_in = 1}, &out);
-  return out;
-}
-
-static wk_value_id reshape(wk_graph *g, wk_value_id x, const int64_t *dims, int rank,
-                           wk_status *s) {
-  wk_attr_reshape *a = wk_attrs_new(g->module->arena, WK_OP_RESHAPE);
-  a->shape = wk_ints_dup(g->module->arena, dims, rank);
-  return add(g, WK_OP_RESHAPE, a, x, s);
-}
-
-static wk_value_id transpose(wk_graph *g, wk_value_id x, const int64_t *perm, int rank,
-                             wk_status *s) {
-  wk_attr_transpose *a = wk_attrs_new(g->module->arena, WK_OP_TRANSPOSE);
-  a->perm = wk_ints_dup(g->module->arena, perm, rank);
-  return add(g, WK_OP_TRANSPOSE, a, x, s);
-}
-
 /* [.., blocks, block, ..]: the block's axis stands behind the split one before it moves. */
 static int beside_split(const wk_type *t, const wk_edge_layout *l, int64_t *dims, int64_t *perm) {
   wk_type s = split_type(t, l);
@@ -142,50 +120,34 @@ static int beside_split(const wk_type *t, const wk_edge_layout *l, int64_t *dims
 wk_status wk_cut_lay(wk_graph *g, wk_value_id v, const wk_edge_layout *l, wk_value_id *out) {
   const wk_type t = wk_val(g, v)->type;
   int64_t dims[WK_MAX_RANK], axes[WK_MAX_RANK], perm[WK_MAX_RANK];
-  wk_arena *a = g->module->arena;
-  wk_status s = NULL;
+  wk_cut_nodes b = {.g = g};
   int rank = rank_of(&t, l);
   for (int i = 0; i < rank; i++) axes[i] = i;
   if (l->split >= 0) {
-    int64_t more = blocks(&t, l) * l->block - t.dims[l->split], after[WK_MAX_RANK] = {0};
-    after[l->split] = more;
-    if (more) {
-      wk_attr_pad *p = wk_attrs_new(a, WK_OP_PAD);
-      p->before = wk_ints_fill(a, t.rank, 0);
-      p->after = wk_ints_dup(a, after, t.rank);
-      v = add(g, WK_OP_PAD, p, v, &s);
-    }
+    v = wk_cut_node_pad_behind(&b, v, l->split, blocks(&t, l) * l->block - t.dims[l->split]);
     beside_split(&t, l, dims, axes);
-    v = reshape(g, v, dims, rank, &s);
+    v = wk_cut_node_reshape(&b, v, dims, rank);
   }
   for (int i = 0; i < rank; i++) perm[i] = axes[l->order[i]];
-  *out = transpose(g, v, perm, rank, &s);
-  return s;
+  *out = wk_cut_node_transpose(&b, v, perm, rank);
+  return b.status;
 }
 
 wk_status wk_cut_unlay(wk_graph *g, wk_value_id v, const wk_type *t, const wk_edge_layout *l,
                        wk_value_id *out) {
-  int64_t dims[WK_MAX_RANK], axes[WK_MAX_RANK], perm[WK_MAX_RANK];
-  wk_arena *a = g->module->arena;
-  wk_status s = NULL;
+  int64_t dims[WK_MAX_RANK], axes[WK_MAX_RANK], perm[WK_MAX_RANK], whole[WK_MAX_RANK];
+  wk_cut_nodes b = {.g = g};
   int rank = rank_of(t, l);
   for (int i = 0; i < rank; i++) axes[i] = i;
   if (l->split >= 0) beside_split(t, l, dims, axes);
   for (int i = 0; i < rank; i++) perm[axes[l->order[i]]] = i;
-  v = transpose(g, v, perm, rank, &s);
-  if (l->split >= 0) {
-    int64_t whole[WK_MAX_RANK];
-    memcpy(whole, t->dims, sizeof whole);
-    whole[l->split] = blocks(t, l) * l->block;
-    v = reshape(g, v, whole, t->rank, &s);
-    wk_attr_slice *x = wk_attrs_new(a, WK_OP_SLICE);
-    x->starts = wk_ints_fill(a, t->rank, 0);
-    x->sizes = wk_ints_dup(a, t->dims, t->rank);
-    x->steps = wk_ints_fill(a, t->rank, 1);
-    if (whole[l->split] != t->dims[l->split]) v = add(g, WK_OP_SLICE, x, v, &s);
-  }
-  *out = v;
-  return s;
+  *out = wk_cut_node_transpose(&b, v, perm, rank);
+  if (l->split < 0) return b.status;
+  memcpy(whole, t->dims, sizeof whole);
+  whole[l->split] = blocks(t, l) * l->block;
+  *out = wk_cut_node_reshape(&b, *out, whole, t->rank);
+  *out = wk_cut_node_slice(&b, *out, l->split, 0, t->dims[l->split]);
+  return b.status;
 }
 
 /* ---- edges of a part ------------------------------------------------------------------------- */
