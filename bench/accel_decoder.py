@@ -77,7 +77,8 @@ def compare(o, folder, cpu, accel):
             if position < tokens and text.logits(position).tobytes() != want.tobytes():
                 raise SystemExit(f"token {position}: the {name} model's logits are others")
     for name, (_, tokens) in texts.items():
-        print(f"{tokens} tokens on the {name} model: logits equal to the CPU's")
+        if tokens:
+            print(f"{tokens} tokens on the {name} model: logits equal to the CPU's")
 
 
 def cycles_at(o, folder, accel, position):
