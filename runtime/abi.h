@@ -57,7 +57,7 @@ typedef enum wick_dtype {
 
 /* ---- 2. generated code ----------------------------------------------------------------------- */
 
-#define WICK_ABI_VERSION 3
+#define WICK_ABI_VERSION 4
 #define WICK_ALIGN 64 /* of arena, scratch and every constant */
 
 /* One piece of a parallel loop: [begin, end). `scratch` is the running thread's own. Pieces are
@@ -77,7 +77,7 @@ struct wick_exec {
   void (*parallel_for)(wick_exec *exec, wick_task_fn fn, void *ctx, int64_t n, int64_t grain);
   void *scratch;     /* of the calling thread: the entry's scratch_bytes, 64-byte aligned */
   int64_t threads;   /* that parallel_for may use, the caller's included; >= 1 */
-  uint64_t *profile; /* NULL, or two per step (nanoseconds, calls): whoever calls the steps adds */
+  uint64_t *work;    /* NULL, or three numbers that the code adds to, as in wick_step_work */
   void *owner;       /* for parallel_for's own use; generated code leaves it alone */
   int64_t error;     /* 0 before a run; a step that cannot go on sets it: WICK_ERROR_… */
   void *state;       /* the model's STATE memory, 64-byte aligned; NULL: there is none */

@@ -232,7 +232,9 @@ static wick_status run_step(void *context, const wick_device_job *job, uint32_t 
                             wick_error_detail *error) {
   cpu_context *c = context;
   const wick_device_part *part = &c->unit->unit->parts[job->part];
+  c->exec.work = job->work ? &job->work[step].rows : NULL;
   step_function(c->unit, part->step_code[step])(&c->exec, c->unit->consts, job->io, c->memory);
+  c->exec.work = NULL;
   if (c->exec.error == 0) return WICK_OK;
   bool is_index = c->exec.error == WICK_ERROR_INDEX;
   if ((uint32_t)c->exec.error == WICK_ERROR_ROUTINE)
@@ -244,12 +246,8 @@ static wick_status run_step(void *context, const wick_device_job *job, uint32_t 
 
 static wick_status run_steps(cpu_context *c, const wick_device_job *job,
                              wick_error_detail *error) {
-  _Static_assert(sizeof(wick_step_profile) == 2 * sizeof(uint64_t), "the layout of exec.profile");
-  c->exec.profile = job->profile ? &job->profile->nanoseconds : NULL;
-  wick_status status =
-      wick_device_run_steps(c->unit->unit, job, c->memory, run_step, c, error);
-  c->exec.profile = NULL;
-  return status;
+  _Static_assert(sizeof(wick_step_work) == 3 * sizeof(uint64_t), "the layout of exec.work");
+  return wick_device_run_steps(c->unit->unit, job, c->memory, run_step, c, error);
 }
 
 /* Step by step, which is what the entry does: so it is known which one failed, and none goes on

@@ -64,6 +64,7 @@ typedef struct wick_device_job {
   wick_observer observer;     /* NULL, or called around each step, by the thread in submit or wait,
                                  before the job finishes; steps are the part's */
   void *user;                 /* for the observer */
+  wick_step_work *work;       /* NULL, or one per step, as profile */
 } wick_device_job;
 
 typedef struct wick_device {

@@ -354,10 +354,12 @@ static wick_status run(wick_session *s) {
   return s->plan->is_whole ? run_whole(s) : wick_plan_run(s);
 }
 
-static void watch(wick_session *s, wick_step_profile *profile, wick_observer observer) {
+static void watch(wick_session *s, wick_step_profile *profile, wick_step_work *work,
+                  wick_observer observer) {
   for (uint32_t i = 0; i < s->entry->part_count; i++) {
     wick_run *r = &s->runs[i];
     r->job.profile = profile ? profile + r->first_step : NULL;
+    r->job.work = work ? work + r->first_step : NULL;
     r->job.observer = observer;
     r->job.user = r;
   }
@@ -371,9 +373,9 @@ static void see_nothing(void *user, uint32_t step, int after, void *arena) {
 static wick_status name_step(wick_session *s) {
   wick_error_detail first = s->error;
   s->observer = see_nothing;
-  watch(s, NULL, observe);
+  watch(s, NULL, NULL, observe);
   wick_status status = run(s);
-  watch(s, NULL, NULL);
+  watch(s, NULL, NULL, NULL);
   if (status != WICK_OK) return status;
   s->error = first;
   return WICK_RUN_FAILED;
@@ -391,16 +393,28 @@ wick_status wick_session_run(wick_session *session, const void *const *inputs,
   return end(session, status);
 }
 
+static wick_status run_measured(wick_session *s, const void *const *inputs, void *const *outputs,
+                                wick_step_profile *profile, wick_step_work *work) {
+  if (!s->entry->has_steps) return WICK_NO_STEPS;
+  wick_status status = begin(s, inputs, outputs);
+  if (status != WICK_OK) return status;
+  watch(s, profile, work, NULL);
+  status = run(s);
+  watch(s, NULL, NULL, NULL);
+  return end(s, status);
+}
+
 wick_status wick_session_run_profiled(wick_session *session, const void *const *inputs,
                                       void *const *outputs, wick_step_profile *profile) {
   if (!session || !profile) return WICK_BAD_ARGUMENT;
-  if (!session->entry->has_steps) return WICK_NO_STEPS;
-  wick_status status = begin(session, inputs, outputs);
-  if (status != WICK_OK) return status;
-  watch(session, profile, NULL);
-  status = run(session);
-  watch(session, NULL, NULL);
-  return end(session, status);
+  return run_measured(session, inputs, outputs, profile, NULL);
+}
+
+wick_status wick_session_run_counted(wick_session *session, const void *const *inputs,
+                                     void *const *outputs, wick_step_profile *profile,
+                                     wick_step_work *work) {
+  if (!session || !profile || !work) return WICK_BAD_ARGUMENT;
+  return run_measured(session, inputs, outputs, profile, work);
 }
 
 wick_status wick_session_run_observed(wick_session *session, const void *const *inputs,
@@ -411,9 +425,9 @@ wick_status wick_session_run_observed(wick_session *session, const void *const *
   if (status != WICK_OK) return status;
   session->observer = observer;
   session->user = user;
-  watch(session, NULL, observe);
+  watch(session, NULL, NULL, observe);
   status = run(session);
-  watch(session, NULL, NULL);
+  watch(session, NULL, NULL, NULL);
   return end(session, status);
 }
 

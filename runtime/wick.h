@@ -207,7 +207,7 @@ typedef struct wick_entry_info {
   uint32_t input_count;
   uint32_t output_count;
   uint32_t step_count;
-  int has_steps; /* wick_session_run_profiled and _observed work */
+  int has_steps; /* wick_session_run_profiled, _counted and _observed work */
   const wick_tensor_info *inputs;
   const wick_tensor_info *outputs;
   const wick_step_info *steps;
@@ -336,6 +336,19 @@ typedef struct wick_step_profile {
 /* The same, and adds each step's time to profile[step_count]. */
 wick_status wick_session_run_profiled(wick_session *session, const void *const *inputs,
                                       void *const *outputs, wick_step_profile *profile);
+
+/* What a step left out because the run did not need it: rows of padding, iterations, branches. A
+ * device that computes everything adds nothing. */
+typedef struct wick_step_work {
+  uint64_t rows;     /* that products computed which may leave some out … */
+  uint64_t all_rows; /* … of so many */
+  uint64_t left_out; /* of the step's macs, those that were not computed */
+} wick_step_work;
+
+/* The same, and adds each step's work to work[step_count]. */
+wick_status wick_session_run_counted(wick_session *session, const void *const *inputs,
+                                     void *const *outputs, wick_step_profile *profile,
+                                     wick_step_work *work);
 
 /* Called before (after == 0) and after (after == 1) each step with the arena of its part, which it
  * may read and write: tensors are where the compiler placed them. NULL: it is no host memory. Steps

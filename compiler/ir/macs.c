@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Multiply-accumulates of nodes and instructions, and bytes of instructions, for reports and
  * estimates. Saturates, because the dims come from a file. */
+#include <stdlib.h>
+
 #include "compiler/ir/graph.h"
 #include "compiler/ir/program.h"
 
@@ -106,4 +108,24 @@ int64_t wk_inst_bytes(const wk_inst *i) {
   for (uint32_t k = 0; k < i->n_operands; k++)
     if (i->operands[k].buffer != WK_NONE) n = plus(n, bytes_of(&i->operands[k]));
   return n;
+}
+
+void wk_inst_work(const wk_inst *top, int64_t *macs, int64_t *bytes) {
+  typedef struct {
+    const wk_inst *inst;
+    int64_t times;
+  } work;
+  WK_VEC(work) todo = {0};
+  wk_vec_push(&todo, ((work){top, 1}));
+  while (todo.n > 0) {
+    work w = todo.data[--todo.n];
+    const wk_inst *i = w.inst;
+    *macs = plus(*macs, times(wk_inst_macs(i), w.times));
+    *bytes = plus(*bytes, times(wk_inst_bytes(i), w.times));
+    if (i->op == WK_OP_LOOP) w.times = times(w.times, ((const wk_attr_loop *)i->attrs)->trip);
+    for (uint32_t b = 0; b < i->n_bodies; b++)
+      for (size_t k = 0; k < i->bodies[b].insts.n; k++)
+        wk_vec_push(&todo, ((work){i->bodies[b].insts.data[k], w.times}));
+  }
+  wk_vec_free(&todo);
 }

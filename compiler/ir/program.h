@@ -141,6 +141,9 @@ static inline bool wk_inst_is_elementwise(const wk_inst *i, uint32_t k) {
 int64_t wk_inst_macs(const wk_inst *i);
 /* Bytes that one execution reads and writes, bodies left out. What broadcasts counts once. */
 int64_t wk_inst_bytes(const wk_inst *i);
+/* Adds both of the instruction and all in its bodies; loops count as often as they may run, and of
+ * a branch both sides. */
+void wk_inst_work(const wk_inst *i, int64_t *macs, int64_t *bytes);
 
 wk_view wk_view_dense(uint32_t buffer, const wk_type *t, wk_role role);
 wk_view wk_view_none(void);

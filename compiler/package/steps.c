@@ -3,28 +3,6 @@
 
 #include "compiler/package/program.h"
 
-/* Sums over the instruction and what it contains; loops count as often as they may run. */
-static void count_work(const wk_inst *top, uint64_t *macs, uint64_t *bytes) {
-  typedef struct {
-    const wk_inst *inst;
-    uint64_t times;
-  } work;
-  WK_VEC(work) todo = {0};
-  wk_vec_push(&todo, ((work){top, 1}));
-  *macs = *bytes = 0;
-  while (todo.n > 0) {
-    work w = todo.data[--todo.n];
-    const wk_inst *i = w.inst;
-    *macs += (uint64_t)wk_inst_macs(i) * w.times;
-    *bytes += (uint64_t)wk_inst_bytes(i) * w.times;
-    if (i->op == WK_OP_LOOP) w.times *= (uint64_t)((const wk_attr_loop *)i->attrs)->trip;
-    for (uint32_t b = 0; b < i->n_bodies; b++)
-      for (size_t k = 0; k < i->bodies[b].insts.n; k++)
-        wk_vec_push(&todo, ((work){i->bodies[b].insts.data[k], w.times}));
-  }
-  wk_vec_free(&todo);
-}
-
 static const char *step_text(const wk_program *p, const wk_inst *i, wk_arena *a) {
   wk_str t = {0};
   wk_inst_print(&t, p, i);
@@ -119,7 +97,10 @@ wk_package_step *wk_package_steps_of(const wk_program *p, wk_arena *a, size_t *n
                                  .tensors = wk_arena_memdup(a, left.data,
                                                             left.n * sizeof *left.data),
                                  .n_tensors = left.n};
-    count_work(inst, &steps[i].macs, &steps[i].bytes);
+    int64_t macs = 0, bytes = 0;
+    wk_inst_work(inst, &macs, &bytes);
+    steps[i].macs = (uint64_t)macs;
+    steps[i].bytes = (uint64_t)bytes;
     wk_vec_free(&left);
   }
   return steps;

@@ -13,7 +13,7 @@
 
 #include "kws.h"
 
-#if KWS_ABI_VERSION != 3 || KWS_INPUTS != 1 || KWS_OUTPUTS != 1
+#if KWS_ABI_VERSION != 4 || KWS_INPUTS != 1 || KWS_OUTPUTS != 1
 #error "kws.h is another model's"
 #endif
 

@@ -14,7 +14,7 @@
 
 #include "digits.h"
 
-#if DIGITS_ABI_VERSION != 3 || DIGITS_TRAIN_INPUTS != 4 || DIGITS_TRAIN_OUTPUTS != 3 || \
+#if DIGITS_ABI_VERSION != 4 || DIGITS_TRAIN_INPUTS != 4 || DIGITS_TRAIN_OUTPUTS != 3 || \
     DIGITS_EVALUATE_INPUTS != 2
 #error "digits.h is another model's, or of another loss"
 #endif

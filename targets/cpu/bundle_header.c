@@ -137,7 +137,7 @@ static void print_exec(FILE *f, const char *name, bool has_state) {
           "                       int64_t grain);\n"
           "  void *scratch;     /* of the calling thread, aligned to 64 */\n"
           "  int64_t threads;   /* at least 1 */\n"
-          "  uint64_t *profile; /* NULL */\n"
+          "  uint64_t *work;    /* NULL */\n"
           "  void *owner;       /* for parallel_for */\n"
           "  int64_t error;     /* 0 before a run */\n"
           "  void *state;          /* %s */\n"

@@ -60,6 +60,11 @@ wk_status wk_codegen_rare(wk_codegen *c, const wk_inst *i) WK_MUST_CHECK;
 /* NULL when it is one of them, else why not; t and rank are those of the first input, or of the
  * first output when there is none. */
 const char *wk_codegen_rare_refusal(wk_op op, wk_dtype t, int rank);
+/* Adds to wick_exec.work, where there is one (codegen_work.c): of an instruction what its kernel
+ * leaves out above limits … */
+void wk_codegen_count_limits(wk_codegen *c, const wk_inst *i, const wk_cpu_kernel *k);
+/* … and a block that is passed by: so many times; NULL: once. */
+void wk_codegen_leave_out(wk_codegen *c, const wk_block *b, wk_ssa times);
 /* An internal constant array of i64; equal contents are one array. */
 wk_ssa wk_codegen_table(wk_codegen *c, const int64_t *words, size_t n);
 

@@ -128,6 +128,7 @@ wk_status wk_codegen_contract(wk_codegen *c, const wk_inst *i) {
   if (k.is_packed) ns += (double)kernel.packed_bytes / 10;
   for (int l = 0; l < kernel.n_limits; l++)
     args[n_args++] = wk_codegen_address(c, &i->limits[kernel.limits[l] - 1].size);
+  wk_codegen_count_limits(c, i, &kernel);
   if (kernel.list) args[n_args++] = wk_codegen_address(c, &i->limits[kernel.list - 1].rows);
   wk_codegen_run(c, &kernel, args, n_args, ns);
   return NULL;

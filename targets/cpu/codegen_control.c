@@ -30,6 +30,7 @@ static wk_ssa is_true(wk_llvm *e, wk_ssa address) {
 static void open_if(wk_codegen *c, frames *open, const wk_inst *i) {
   frame f = {.owner = i, .block = &i->bodies[0], .outer_iteration = c->iteration};
   wk_llvm_if(&c->e, &f.branch, is_true(&c->e, wk_codegen_address(c, &i->operands[0])));
+  if (i->n_bodies > 1) wk_codegen_leave_out(c, &i->bodies[1], NULL);
   wk_vec_push(open, f);
 }
 
@@ -68,6 +69,9 @@ static void close_loop(wk_codegen *c, const frame *f) {
   LLVMBuildBr(e->b, f->head);
   LLVMAddIncoming(c->iteration, &next, &latch, 1);
   LLVMPositionBuilderAtEnd(e->b, f->exit);
+  int64_t trip = ((const wk_attr_loop *)f->owner->attrs)->trip;
+  if (f->owner->operands[0].buffer != WK_NONE)
+    wk_codegen_leave_out(c, f->block, LLVMBuildSub(e->b, wk_llvm_int(e, trip), c->iteration, ""));
   c->iteration = f->outer_iteration;
 }
 
@@ -77,6 +81,7 @@ static void close_block(wk_codegen *c, frames *open) {
   if (f->owner && f->owner->op == WK_OP_IF) {
     if (f->body + 1 < f->owner->n_bodies) {
       wk_llvm_else(&c->e, &f->branch);
+      wk_codegen_leave_out(c, f->block, NULL);
       f->block = &f->owner->bodies[++f->body];
       f->next = 0;
       return;

@@ -118,7 +118,7 @@ static void one_part(void **state) {
   expect_text(text, "any contents; one per run\n *            at a time\n"
                     " * Functions return NET_1_OK or a code below.");
   expect_text(text, "#ifndef NET_1_BUNDLE_H\n#define NET_1_BUNDLE_H\n\n#include <stdint.h>\n\n"
-                    "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n#define NET_1_ABI_VERSION 3\n");
+                    "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n#define NET_1_ABI_VERSION 4\n");
   expect_text(text, "#define NET_1_WEIGHTS_BYTES 48\n#define NET_1_WEIGHTS_ALIGN 64\n");
   expect_text(text, "#define NET_1_OK 0\n#define NET_1_BAD_INPUT 1 ");
   expect_text(text, "#define NET_1_BAD_WEIGHTS 2 ");

@@ -97,6 +97,8 @@ static void arguments_are_checked(void **state) {
   assert_int_equal(wick_session_run_profiled(NULL, b.inputs, b.outputs, profile),
                    WICK_BAD_ARGUMENT);
   assert_int_equal(wick_session_run_profiled(s, b.inputs, b.outputs, NULL), WICK_BAD_ARGUMENT);
+  assert_int_equal(wick_session_run_counted(s, b.inputs, b.outputs, profile, NULL),
+                   WICK_BAD_ARGUMENT);
   assert_int_equal(wick_session_run_observed(NULL, b.inputs, b.outputs, never, NULL),
                    WICK_BAD_ARGUMENT);
   assert_int_equal(wick_session_run_observed(s, b.inputs, b.outputs, NULL, NULL),
