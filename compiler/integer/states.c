@@ -5,11 +5,13 @@
  *   quantize(scatter_nd(v, i, x))  ->  scatter_nd(v', i, quantize(x))
  *
  * The results are equal to the bit, as quantisation looks at each element by itself. The state
- * takes a quarter of the room, and whoever reads it reads bytes. */
+ * takes a quarter of the room, and whoever reads it reads bytes. Its name says what they mean, so
+ * that files of states of other scales are refused. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/integer/rules.h"
+#include "compiler/ir/graph_names.h"
 
 /* One variable, and what is stored in it at some time: values of the same floats. */
 typedef struct {
@@ -131,8 +133,21 @@ static wk_status change_nodes(cache *c, wk_dtype t) {
   return NULL;
 }
 
+/* "past_k0 (scale 0.05 zero 128)" */
+static void rename_variable(cache *c, const wk_node *q) {
+  wk_value *v = wk_val(c->g, c->variable);
+  wk_dtype t = wk_val(c->g, q->out[0])->type.dtype;
+  wk_str name = {0};
+  wk_str_printf(&name, "%s (scale ", v->name);
+  wk_str_f32(&name, *(const float *)wk_val(c->g, q->in[1])->data);
+  wk_str_printf(&name, " zero %d)", (int)wk_load_i64(wk_val(c->g, q->in[2])->data, t, 0));
+  wk_graph_set_name(c->g, c->variable, wk_arena_strdup(c->g->module->arena, name.s));
+  wk_str_free(&name);
+}
+
 static wk_status change(cache *c) {
   const wk_node *q = wk_nod(c->g, c->quantised.data[0]);
+  rename_variable(c, q);
   wk_value *v = wk_val(c->g, c->variable);
   wk_dtype t = wk_val(c->g, q->out[0])->type.dtype;
   void *bytes = quantised_copy(c, q);
@@ -161,6 +176,7 @@ static wk_status convert(wk_graph *g, size_t input, wk_arena *scratch, int64_t *
 }
 
 wk_status wk_integer_states(wk_graph *g, wk_pass_ctx *c) {
+  if (g->module->keeps_variables) return NULL;
   for (size_t i = wk_graph_plain_inputs(g); i < g->inputs.n; i++)
     WK_TRY(convert(g, i, c->scratch, &c->changes));
   return NULL;

@@ -121,6 +121,7 @@ struct wk_module {
   wk_map *names;             /* of graphs; value: 0 when the graph is gone */
   WK_VEC(wk_labels) labels;  /* of outputs of main, at most one of each */
   WK_VEC(wk_open_axis) open_axes; /* inputs before outputs */
+  bool keeps_variables; /* in their types: another program, in other shapes, has them as well */
   WK_VEC(wk_value_scale) quantised; /* as they were before conversion to integers */
   WK_VEC(void *) blobs;      /* malloc'ed constant data, freed with the module */
   WK_VEC(wk_file) files;     /* maps that constants point into, unmapped with the module */

@@ -96,8 +96,8 @@ static void need_span(demand *d, wk_value_id v, int axis, const wk_need *of, int
 /* A predicate along two axes, which are others here. */
 static void need_pair(demand *d, wk_value_id v, int first, int second, wk_value_id predicate) {
   wk_need own = all;
-  if (first < 0 || second <= first) return;
-  own.below[first] = predicate, own.span[first] = 2, own.second[first] = second;
+  if (first < 0) return;
+  if (second > first) own.below[first] = predicate, own.span[first] = 2, own.second[first] = second;
   need_span(d, v, first, &own, first);
 }
 
@@ -418,7 +418,8 @@ static bool through_slices(demand *d, const wk_node *n, const wk_demand *body, i
   const wk_graph *b = n->bodies[0];
   wk_value_id whole = n->in[1 + a->n_state + k];
   const wk_need *of = &body[b->inputs.data[1 + a->n_state + k]].need;
-  if (!scans_first(a, k) || !of->span[0]) return false;
+  bool is_apart = of->span[0] == 2 && of->second[0] != 1;
+  if (!scans_first(a, k) || !of->span[0] || is_apart) return false;
   for (int64_t j = 0; j < a->n_scan; j++) {
     wk_need own = all;
     if (of->below[0] != b->inputs.data[1 + a->n_state + j] || !scans_first(a, j) ||

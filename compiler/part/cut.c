@@ -234,7 +234,7 @@ static wk_status fill_row(wk_cut *c, const wk_graph *g, const wk_uses *uses,
     WK_TRY(take_tensor(c, g, x->in.data[k], target, m->main, k, tensor, r));
   for (size_t k = 0; k < x->n_out; k++)
     WK_TRY(give_tensor(c, g, uses, groups, x->out.data[k], target, m->main, k, tensor, r));
-  if (x->is_host) WK_TRY(wk_cut_lay_variables(c, g, m->main));
+  if (x->is_host) WK_TRY(wk_cut_lay_variables(c, g, uses, m->main));
   WK_TRY(wk_module_normalise(m));
   return wk_module_verify(m);
 }

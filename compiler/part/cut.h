@@ -122,8 +122,10 @@ wk_status wk_cut_find_tensor(wk_cut *c, const wk_graph *g, uint32_t *tensor,
 /* A tensor where the variable lies, in this layout; NULL: row-major. */
 uint32_t wk_cut_variable_in(wk_cut *c, const wk_graph *g, const wk_cut_variable *x,
                             const wk_edge_layout *layout);
-/* Variables that this graph, a part of g for the host, changes lie as those wish who read them. */
-wk_status wk_cut_lay_variables(wk_cut *c, const wk_graph *g, wk_graph *part) WK_MUST_CHECK;
+/* Variables that this graph, a part of g for the host, changes lie as those wish who read them.
+ * uses: g's. */
+wk_status wk_cut_lay_variables(wk_cut *c, const wk_graph *g, const wk_uses *uses,
+                               wk_graph *part) WK_MUST_CHECK;
 /* Of a node by such rates, in picoseconds. */
 double wk_cut_time(wk_target_cost cost, const wk_graph *g, const wk_node *n);
 double wk_cut_node_bytes(const wk_graph *g, const wk_node *n); /* of its operands and results */

@@ -229,23 +229,27 @@ static wk_status lay(const change *x, const wk_edge_layout *l) {
 
 /* ---- which ----------------------------------------------------------------------------------- */
 
-static bool wish_in(wk_cut *c, const wk_graph *g, wk_value_id v, wk_edge_layout *out);
+static bool wish_in(wk_cut *c, const wk_graph *g, const wk_uses *uses, wk_value_id v,
+                    wk_edge_layout *out);
 
 /* Of bodies that get v: of the first that somebody reads it in. */
 static bool wish_in_bodies(wk_cut *c, const wk_node *n, uint32_t operand, wk_edge_layout *out) {
   if (n->op != WK_OP_IF || !operand) return false;
-  for (uint32_t b = 0; b < n->n_bodies; b++)
-    if (wish_in(c, n->bodies[b], n->bodies[b]->inputs.data[operand - 1], out)) return true;
+  for (uint32_t b = 0; b < n->n_bodies; b++) {
+    const wk_graph *g = n->bodies[b];
+    const wk_uses uses = wk_graph_uses(g, c->scratch);
+    if (wish_in(c, g, &uses, g->inputs.data[operand - 1], out)) return true;
+  }
   return false;
 }
 
 /* Of the first target but the host that takes a reader of v. */
-static bool wish_in(wk_cut *c, const wk_graph *g, wk_value_id v, wk_edge_layout *out) {
-  const wk_uses uses = wk_graph_uses(g, c->scratch);
-  for (uint32_t k = uses.first[v]; k < uses.first[v + 1]; k++) {
-    if (uses.uses[k].node == WK_NONE) continue;
-    const wk_node *n = wk_nod(g, uses.uses[k].node);
-    if (n->n_bodies && wish_in_bodies(c, n, uses.uses[k].index, out)) return true;
+static bool wish_in(wk_cut *c, const wk_graph *g, const wk_uses *uses, wk_value_id v,
+                    wk_edge_layout *out) {
+  for (uint32_t k = uses->first[v]; k < uses->first[v + 1]; k++) {
+    if (uses->uses[k].node == WK_NONE) continue;
+    const wk_node *n = wk_nod(g, uses->uses[k].node);
+    if (n->n_bodies && wish_in_bodies(c, n, uses->uses[k].index, out)) return true;
     for (uint32_t t = 0; !n->n_bodies && t < wk_cut_host(c); t++)
       if (wk_cut_takes(c, t, g, n)) return wk_cut_layout_of(c, t, g, v, false, out);
   }
@@ -253,11 +257,10 @@ static bool wish_in(wk_cut *c, const wk_graph *g, wk_value_id v, wk_edge_layout 
 }
 
 /* Only who changes it reads it, and callers see neither it nor its update. */
-static bool is_own(const wk_cut *c, const wk_graph *g, const wk_cut_variable *v) {
-  const wk_uses uses = wk_graph_uses(g, c->scratch);
+static bool is_own(const wk_graph *g, const wk_uses *uses, const wk_cut_variable *v) {
   bool is_seen = wk_is_plain_output(g, v->variable) ||
                  (v->value != WK_NONE && wk_is_plain_output(g, v->value));
-  return !is_seen && wk_use_count(&uses, v->variable) == 1 && v->was == WK_NONE &&
+  return !is_seen && wk_use_count(uses, v->variable) == 1 && v->was == WK_NONE &&
          v->is == WK_NONE;
 }
 
@@ -272,14 +275,15 @@ static bool find_change(const wk_graph *part, const char *name, change *out) {
   return false;
 }
 
-wk_status wk_cut_lay_variables(wk_cut *c, const wk_graph *g, wk_graph *part) {
+wk_status wk_cut_lay_variables(wk_cut *c, const wk_graph *g, const wk_uses *uses,
+                               wk_graph *part) {
   if (g != g->module->main || !c->lays_variables) return NULL;
   for (size_t i = 0; i < c->variables.n; i++) {
     wk_cut_variable *v = &c->variables.data[i];
     wk_edge_layout l;
     change x;
-    if (!is_own(c, g, v) ||
-        !find_change(part, wk_val(g, v->variable)->name, &x) || !wish_in(c, g, v->value, &l) ||
+    if (!find_change(part, wk_val(g, v->variable)->name, &x) || !is_own(g, uses, v) ||
+        !wish_in(c, g, uses, v->value, &l) ||
         wk_cut_same_bytes(&wk_val(g, v->variable)->type, &l, &wk_cut_row_major_layout) ||
         wk_val(g, v->variable)->type.rank + 1 >= WK_MAX_RANK ||
         !find_scatter(&x, c->scratch) || !comes_back(&x))

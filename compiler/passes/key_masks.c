@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Keys that attention does not see. A mask that is added to scores is far below zero for the tokens
- * that only pad a sequence, so that these have no part in the result:
+ * Keys that attention does not see. A mask that is added to scores is far lower for the tokens that
+ * only pad a sequence, so that these have no part in the result:
  *
  *   attention(q, heads(k), heads(v), mask)
  *     ->  attention(q, heads(where(seen, k, 0)), heads(where(seen, v, 0)), mask)
  *
  * for k and v [batch, tokens, ..], and a predicate says which rows of them are needed
  * (lower/demand.h). A token is seen where some mask of the graph lets it through, where an output
- * is asked for it (--needed), where it is the first, which classifiers read, and where the mask
- * lets none of its sequence through. What reads the first tokens alone, and outputs of which some
- * rows are asked for, go by the same predicate. */
+ * is asked for it (--needed), and where it is the first, which classifiers read. What reads the
+ * first tokens alone, and outputs of which some rows are asked for, go by the same predicate. */
 #include <string.h>
 
 #include "compiler/passes/rewrite.h"
@@ -41,21 +40,20 @@ static bool is_key_mask(const masks *m, const wk_node *n) {
          k->dims[2] == m->tokens && k->dims[0] == m->batch && wk_dtype_is_float(t->dtype);
 }
 
+/* The mask of a key is not far below that of another. Differences, as the softmax sees no more, and
+ * as they are 0 where all is the least float, and no number where all is -infinity. */
 static wk_value_id let_through(masks *m, wk_value_id mask) {
-  const int64_t dims[] = {m->batch, m->tokens}, axis[] = {1};
+  const int64_t dims[] = {m->batch, m->tokens}, axis[] = {3};
   wk_rewrite *r = m->r;
   const wk_dtype t = wk_type_of(r, mask)->dtype;
-  wk_attr_reduce_sum *sum = wk_attrs_new(r->arena, WK_OP_REDUCE_SUM);
-  wk_attr_cast *cast = wk_attrs_new(r->arena, WK_OP_CAST);
-  sum->axes = wk_ints_dup(r->arena, axis, 1);
-  sum->keepdims = 1;
-  cast->to = WK_I32;
-  wk_value_id seen = wk_rewrite_2(r, WK_OP_GREATER, NULL, mask, wk_rewrite_scalar(r, t, FAR_BELOW));
-  seen = wk_rewrite_reshape(r, seen, 2, dims);
-  wk_value_id count = wk_rewrite_1(r, WK_OP_CAST, cast, seen);
-  count = wk_rewrite_1(r, WK_OP_REDUCE_SUM, sum, count);
-  return wk_rewrite_2(r, WK_OP_OR, NULL, seen,
-                      wk_rewrite_2(r, WK_OP_EQUAL, NULL, count, wk_rewrite_scalar(r, WK_I32, 0)));
+  wk_attr_reduce_max *most = wk_attrs_new(r->arena, WK_OP_REDUCE_MAX);
+  most->axes = wk_ints_dup(r->arena, axis, 1);
+  most->keepdims = 1;
+  wk_value_id below = wk_rewrite_2(r, WK_OP_SUB, NULL, mask,
+                                   wk_rewrite_1(r, WK_OP_REDUCE_MAX, most, mask));
+  wk_value_id far = wk_rewrite_2(r, WK_OP_LESS_EQUAL, NULL, below,
+                                 wk_rewrite_scalar(r, t, FAR_BELOW));
+  return wk_rewrite_reshape(r, wk_rewrite_1(r, WK_OP_NOT, NULL, far), 2, dims);
 }
 
 static wk_value_id first_tokens(masks *m) {

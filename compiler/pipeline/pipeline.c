@@ -123,6 +123,7 @@ static void count_module(const wk_module *m, wk_pipeline_report *r) {
 
 static wk_status step_integer(pipeline *l, wk_part *part, int64_t *changes) {
   (void)part;
+  l->m->keeps_variables = l->o->keeps_variables;
   WK_TRY(wk_integer_convert(l->m, changes));
   WK_TRY(wk_module_verify(l->m));
   count_module(l->m, l->report);

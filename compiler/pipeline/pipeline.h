@@ -70,6 +70,7 @@ typedef struct {
   bool portable;                /* leave out what the evaluator cannot run */
   bool unplaced;                /* leave out the last step */
   bool lays_variables;          /* no other program has this one's variables */
+  bool keeps_variables;         /* as in wk_module */
   wk_step_hook hook;
   void *ctx;
 } wk_pipeline_options;

@@ -169,6 +169,16 @@ static const struct {
      "  %c = reshape(%p) {shape=[8,1]}\n"
      "  %n = map(%c, %x, %s) {body=\"select(%0, add(%1, %2), %2)\"}\n  output %n\n}}",
      {LIST, "matmul below 0 %count of %rows", "loop"}},
+    /* not where the predicate goes along axes that have another one between them */
+    {"module \"m\" { graph @main(%x: f32[32,256], %w: f32[256,128], %p: bool[4,2,4], "
+     "%s: f32[2,4,4,32]) {\n"
+     "  %h = matmul(%x, %w)\n  %t = reshape(%h) {shape=[4,2,4,4,32]}\n"
+     "  %y = loop(-, %s, %t, %p) {trip=4, n_state=1, n_scan=2, scan_reverse=[0,0], "
+     "scan_axes=[0,0], out_reverse=[], out_axes=[]} do @step : f32[2,4,4,32]\n  output %y\n}\n"
+     "graph @step(%i: i64[], %s: f32[2,4,4,32], %x: f32[2,4,4,32], %p: bool[2,4]) {\n"
+     "  %t = transpose(%x) {perm=[0,2,1,3]}\n  %c = reshape(%p) {shape=[2,4,1,1]}\n"
+     "  %n = map(%c, %t, %s) {body=\"select(%0, add(%1, %2), %2)\"}\n  output %n\n}}",
+     {"matmul", "loop"}},
 };
 
 static void must(const char *text, wk_status s) {

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "compiler/integer/integer.h"
 #include "compiler/pipeline/runner.h"
 
 static void must(wk_status s) {
@@ -70,8 +71,32 @@ static void inputs_are_kept(void **state) {
   wk_module_free(m);
 }
 
+/* A cache that could keep bytes does, under a name that says what they mean, unless another program
+ * has it, too. */
+static void types_are_kept(void **state) {
+  static const char text[] =
+      "module \"m\" { graph @main(%at: i64[1,1], %x: u8[1,2]) {\n"
+      "  variable public %c: f32[2,2] = {0.0, 0.0, 0.0, 0.0}\n  %s = constant f32[] {0.25}\n"
+      "  %z = constant u8[] {7}\n  %r = dequantize(%x, %s, %z)\n"
+      "  %n = scatter_nd(%c, %at, %r)\n  %q = quantize(%n, %s, %z) {to=u8}\n"
+      "  output %q\n  update %c = %n\n}}";
+  (void)state;
+  for (int keeps = 0; keeps < 2; keeps++) {
+    wk_module *m;
+    int64_t changes;
+    must(wk_module_parse(text, "m", &m));
+    m->keeps_variables = keeps;
+    must(wk_integer_convert(m, &changes));
+    const wk_value *c = wk_val(m->main, m->main->inputs.data[2]);
+    assert_int_equal(c->type.dtype, keeps ? WK_F32 : WK_U8);
+    assert_string_equal(c->name, keeps ? "c" : "c (scale 0.25 zero 7)");
+    wk_module_free(m);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(rows_outside_change_nothing),
-                                     cmocka_unit_test(inputs_are_kept)};
+                                     cmocka_unit_test(inputs_are_kept),
+                                     cmocka_unit_test(types_are_kept)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

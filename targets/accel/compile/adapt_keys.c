@@ -15,7 +15,7 @@
 #include "targets/accel/compile/filled.h"
 #include "targets/accel/compile/net.h"
 
-enum { NO_AXIS = -1, MOST_REGION = 64 };
+enum { NO_AXIS = -1, MOST_REGION = 64, MOST_OPERANDS = 8 };
 
 /* Nodes between the two products, and what they read from outside. */
 typedef struct {
@@ -29,15 +29,20 @@ typedef struct {
   wk_node_id softmax; /* WK_NONE: none yet */
   bool has_scores;    /* the product of queries and keys */
   WK_VEC(wk_value_id) outside;
+  WK_VEC(wk_node_id) maxima; /* along the keys */
   wk_accel_filled filled;
 } region;
 
 static const wk_type *type_of(const region *x, wk_value_id v) { return &wk_val(x->g, v)->type; }
 
-static void add_outside(region *x, wk_value_id v) {
+static bool is_outside(const region *x, wk_value_id v) {
   bool has = false;
   for (size_t i = 0; i < x->outside.n; i++) has = has || x->outside.data[i] == v;
-  if (!has) wk_vec_push(&x->outside, v);
+  return has;
+}
+
+static void add_outside(region *x, wk_value_id v) {
+  if (!is_outside(x, v)) wk_vec_push(&x->outside, v);
 }
 
 static bool add_keyed(region *x, wk_value_id v, int axis);
@@ -52,10 +57,12 @@ static void add_inside(region *x, const wk_node *n) {
 static bool add_unkeyed(region *x, wk_value_id v) {
   const wk_value *y = wk_val(x->g, v);
   const wk_node *n = y->kind == WK_VALUE_NODE ? wk_nod(x->g, y->node) : NULL;
+  if (x->axis[v] != NO_AXIS) return false; /* somewhere else its keys are counted */
   if (!n || n->op != WK_OP_REDUCE_MAX || WK_ATTR(n, reduce_max)->axes.n != 1)
     return add_outside(x, v), true;
   int axis = (int)WK_ATTR(n, reduce_max)->axes.v[0];
   if (type_of(x, n->in[0])->dims[axis] != x->keys) return add_outside(x, v), true;
+  if (!x->inside[y->node]) wk_vec_push(&x->maxima, y->node);
   add_inside(x, n);
   return add_keyed(x, n->in[0], axis);
 }
@@ -83,7 +90,7 @@ static bool is_made_here(const region *x, const wk_node *n) {
   bool moves = n->op == WK_OP_RESHAPE || n->op == WK_OP_TRANSPOSE || n->op == WK_OP_EXPAND;
   bool computes = n->op == WK_OP_MAP || n->op == WK_OP_GATHER || n->op == WK_OP_INTEGER_SOFTMAX ||
                   n->op == WK_OP_INTEGER_MATMUL;
-  bool are_bytes = true;
+  bool are_bytes = n->n_in <= MOST_OPERANDS;
   for (uint32_t k = 0; k < n->n_in; k++)
     are_bytes = are_bytes && wk_accel_is_8_bit(type_of(x, n->in[k])->dtype);
   return (moves || computes) && are_bytes && n->predicate == WK_NONE && n->n_out == 1;
@@ -112,6 +119,7 @@ static bool add_made(region *x, const wk_node *n, int axis) {
 static bool add_keyed(region *x, wk_value_id v, int axis) {
   if (x->axis[v] != NO_AXIS) return x->axis[v] == axis;
   const wk_value *y = wk_val(x->g, v);
+  if (is_outside(x, v) || (y->kind == WK_VALUE_NODE && x->inside[y->node])) return false;
   x->axis[v] = axis;
   bool is_node = y->kind == WK_VALUE_NODE && !wk_is_update(x->g, v);
   if (is_node && is_made_here(x, wk_nod(x->g, y->node)))
@@ -146,18 +154,26 @@ static bool reads_cache(const region *x) {
   return any;
 }
 
+/* From the same position on v is the least of its type as probabilities are. */
+static bool is_masked(const region *x, wk_value_id v) {
+  wk_accel_filled f;
+  return wk_accel_filled_of(x->g, v, x->axis[v], &f) && f.bound == x->filled.bound &&
+         f.more == x->filled.more;
+}
+
 /* Masked keys are as far below the greatest score as there is, count nothing in the softmax, and
- * have probability 0 (compiler/integer/softmax.c). */
+ * have probability 0 (compiler/integer/softmax.c); nor does any other maximum see them. */
 static bool masks_rest(region *x) {
   const wk_node *n = wk_nod(x->g, x->last), *s = wk_nod(x->g, x->softmax);
   const wk_type *p = type_of(x, n->in[0]);
   int64_t least = p->dtype == WK_I8 ? INT8_MIN : 0;
-  wk_accel_filled scores;
-  return WK_ATTR(s, integer_softmax)->far == UINT8_MAX &&
-         WK_ATTR(n, integer_matmul)->a_zero == least &&
-         wk_accel_filled_of(x->g, s->in[0], x->axis[s->in[0]], &scores) &&
-         wk_accel_filled_of(x->g, n->in[0], p->rank - 1, &x->filled) &&
-         scores.bound == x->filled.bound && scores.more == x->filled.more;
+  bool are_masked = WK_ATTR(s, integer_softmax)->far == UINT8_MAX &&
+                    WK_ATTR(n, integer_matmul)->a_zero == least &&
+                    wk_accel_filled_of(x->g, n->in[0], p->rank - 1, &x->filled) &&
+                    is_masked(x, s->in[0]);
+  for (size_t i = 0; i < x->maxima.n && are_masked; i++)
+    are_masked = is_masked(x, wk_nod(x->g, x->maxima.data[i])->in[0]);
+  return are_masked;
 }
 
 static bool find(region *x) {
@@ -203,8 +219,8 @@ static void copy_nodes(branch *b) {
   const region *x = b->x;
   for (size_t i = 0; i <= x->last; i++) {
     const wk_node *n = wk_nod(x->g, (wk_node_id)i);
-    wk_value_id in[WK_MAX_RANK];
-    if (!x->inside[i] || n->n_in > WK_COUNTOF(in) || b->to.status) continue;
+    wk_value_id in[MOST_OPERANDS];
+    if (!x->inside[i] || b->to.status) continue;
     for (uint32_t k = 0; k < n->n_in; k++) in[k] = b->id[n->in[k]];
     b->to.name = n->name;
     b->id[n->out[0]] = wk_low_add(&b->to, n->op, attrs_of(b, n), in, n->n_in, 1, NULL);
@@ -228,7 +244,7 @@ static wk_status build(const region *x, wk_graph *to, const wk_value_id *in, int
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-/* What a graph of the tree has of the outside, and the number of keys that are filled. */
+/* What a graph of the tree has of the outside, and how far keys are filled (count_filled). */
 typedef struct {
   wk_graph *g;
   wk_value_id *in; /* parallel to region.outside */
@@ -273,7 +289,8 @@ static wk_status body_of(const tree *t, const scope *around, int64_t first, int6
 static wk_status add_branches(const tree *t, const scope *s, int64_t keys, wk_graph **bodies,
                               wk_value_id *out) {
   wk_graph *g = s->g;
-  const wk_value_id compared[] = {s->filled, wk_graph_scalar(g, WK_I64, (double)keys)};
+  const double bound = (double)(keys - t->x->filled.more);
+  const wk_value_id compared[] = {s->filled, wk_graph_scalar(g, WK_I64, bound)};
   wk_value_id *in = wk_arena_alloc(t->x->arena, (t->x->outside.n + 2) * sizeof *in);
   uint32_t n = 1;
   WK_TRY(wk_graph_add(g, &(wk_node_desc){.op = WK_OP_LESS_EQUAL, .name = t->name, .in = compared,
@@ -296,7 +313,7 @@ static wk_status grow(const tree *t, const scope *s, int64_t first, int64_t last
   return add_branches(t, s, keys_at(t, middle), bodies, out);
 }
 
-/* How many keys are filled, i64[]. */
+/* `more` less than the number of keys that are filled, i64[]: no sum that could wrap. */
 static wk_status count_filled(const region *x, wk_value_id *out) {
   wk_low l = {.g = x->g, .arena = x->g->module->arena, .name = wk_nod(x->g, x->last)->name};
   wk_value_id v = x->filled.bound;
@@ -309,8 +326,7 @@ static wk_status count_filled(const region *x, wk_value_id *out) {
     most->keepdims = 0;
     v = wk_low_add(&l, WK_OP_REDUCE_MAX, most, &v, 1, 1, NULL);
   }
-  const wk_value_id in[] = {v, wk_low_scalar(&l, WK_I64, (double)x->filled.more)};
-  *out = wk_low_add(&l, WK_OP_ADD, NULL, in, 2, 1, NULL);
+  *out = v;
   return l.status;
 }
 
@@ -332,13 +348,16 @@ wk_status wk_accel_take_filled(wk_graph *g, wk_pass_ctx *c) {
   for (size_t i = 0; i < n && g == g->module->main && step > 0; i++) {
     const wk_node *node = wk_nod(g, (wk_node_id)i);
     if (node->dead || node->op != WK_OP_INTEGER_MATMUL) continue;
-    region x = {.g = g, .arena = c->scratch, .last = (wk_node_id)i,
-                .axis = wk_arena_alloc(c->scratch, g->values.n * sizeof *x.axis),
-                .inside = wk_arena_alloc(c->scratch, g->nodes.n)};
+    wk_arena *a = wk_arena_new();
+    region x = {.g = g, .arena = a, .last = (wk_node_id)i,
+                .axis = wk_arena_alloc(a, g->values.n * sizeof *x.axis),
+                .inside = wk_arena_alloc(a, g->nodes.n)};
     for (size_t v = 0; v < g->values.n; v++) x.axis[v] = NO_AXIS;
     wk_status s = NULL;
     if (find(&x) && x.keys > step) s = plant(&x, step), c->changes++;
     wk_vec_free(&x.outside);
+    wk_vec_free(&x.maxima);
+    wk_arena_free(a);
     if (s) return s;
   }
   return NULL;
