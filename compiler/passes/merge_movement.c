@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Movement of movement: two reshapes, transposes, slices, expansions or paddings in a row are one;
  * a transpose that moves only axes of size 1 is a reshape; reshapes around a product that only drop
- * leading ones go. Then transposes and reshapes are moved where they meet (sink_movement.c). */
+ * leading ones go. A reordered update of a variable stays whom others read: it is there in any
+ * case, and a target finds it where the state lies. Then transposes and reshapes are moved where
+ * they meet (sink_movement.c). */
 #include <string.h>
 
 #include "compiler/passes/movement.h"
@@ -48,6 +50,7 @@ static wk_value_id product_without_reshapes(wk_rewrite *r, const wk_node *n) {
 static bool reshape(wk_rewrite *r, const wk_node *n) {
   const wk_type y = *wk_type_of(r, n->out[0]);
   const wk_node *inner = wk_made_by(r, n->in[0], WK_OP_RESHAPE);
+  if (inner && wk_is_update(r->g, n->in[0])) return false;
   if (inner) return use(r, n, wk_rewrite_reshape(r, inner->in[0], y.rank, y.dims));
   return use(r, n, product_without_reshapes(r, n));
 }
@@ -58,6 +61,7 @@ static bool transpose(wk_rewrite *r, const wk_node *n) {
   const int64_t *perm = WK_ATTR(n, transpose)->perm.v;
   const wk_type y = *wk_type_of(r, n->out[0]);
   const wk_node *inner = wk_made_by(r, n->in[0], WK_OP_TRANSPOSE);
+  if (inner && wk_is_update(r->g, n->in[0])) return false;
   if (inner) {
     int64_t both[WK_MAX_RANK];
     for (int i = 0; i < y.rank; i++) both[i] = WK_ATTR(inner, transpose)->perm.v[perm[i]];

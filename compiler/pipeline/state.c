@@ -329,6 +329,44 @@ static wk_status keep_auto(keeping *k, const char *path, wk_notes *notes) {
   return s;
 }
 
+/* The reshape or transposition that makes v; NULL: it is something else. */
+static const wk_node *reordering(const wk_graph *g, wk_value_id v) {
+  const wk_value *x = wk_val(g, v);
+  const wk_node *n = x->kind == WK_VALUE_NODE ? wk_nod(g, x->node) : NULL;
+  bool is_it = n && (n->op == WK_OP_RESHAPE || n->op == WK_OP_TRANSPOSE);
+  return is_it && n->predicate == WK_NONE ? n : NULL;
+}
+
+/* Of what the update u is a transposition of, n is another one: as one of u. */
+static void transpose_update(wk_graph *g, wk_node *n, wk_value_id u) {
+  const wk_attr_transpose *was = WK_ATTR(n, transpose);
+  const int64_t *first = WK_ATTR(reordering(g, u), transpose)->perm.v;
+  int64_t at[WK_MAX_RANK], perm[WK_MAX_RANK];
+  wk_attr_transpose *a = wk_attrs_clone(g->module->arena, WK_OP_TRANSPOSE, was);
+  for (int64_t k = 0; k < was->perm.n; k++) at[first[k]] = k;
+  for (int64_t k = 0; k < was->perm.n; k++) perm[k] = at[was->perm.v[k]];
+  a->perm = wk_ints_dup(g->module->arena, perm, was->perm.n);
+  n->attrs = a;
+}
+
+/* Who reads a cache in another order of axes than its update has reads the update: that is there in
+ * any case, and a target finds it where the state lies. */
+static wk_status read_updates(wk_graph *g) {
+  bool any = false;
+  for (size_t i = wk_graph_plain_outputs(g); i < g->outputs.n; i++) {
+    const wk_value_id u = g->outputs.data[i];
+    const wk_node *t = reordering(g, u);
+    for (size_t k = 0; t && k < g->nodes.n; k++) {
+      wk_node *n = &g->nodes.data[k];
+      if (n->dead || n->op != t->op || n->in[0] != t->in[0] || wk_is_update(g, n->out[0])) continue;
+      if (n->op == WK_OP_TRANSPOSE) transpose_update(g, n, u);
+      n->in[0] = u;
+      any = true;
+    }
+  }
+  return any ? wk_graph_normalise(g) : NULL;
+}
+
 wk_status wk_model_keep(wk_module *m, const wk_strings *options, const char *path,
                         wk_notes *notes) {
   keeping k = {.g = m->main, .arena = wk_arena_new()};
@@ -339,6 +377,7 @@ wk_status wk_model_keep(wk_module *m, const wk_strings *options, const char *pat
                                           : keep_listed(&k, options->data[i]);
   }
   if (!s) s = keep_sizes(&k);
+  if (!s) s = read_updates(k.g);
   wk_vec_free(&k.grown);
   wk_vec_free(&k.past);
   wk_vec_free(&k.present);

@@ -8,6 +8,7 @@
 
 #include "compiler/integer/integer.h"
 #include "compiler/pipeline/runner.h"
+#include "compiler/pipeline/state.h"
 
 static void must(wk_status s) {
   if (s) fail_msg("%s", s->message);
@@ -94,9 +95,36 @@ static void types_are_kept(void **state) {
   }
 }
 
+/* Another order of axes of what is written is read from the update. */
+static void updates_are_read(void **state) {
+  static const char text[] =
+      "module \"m\" { graph @main(%at: i64[1,1], %x: f32[1,2,3], %past: f32[2,4,3]) {\n"
+      "  %p = transpose(%past) {perm=[1,0,2]}\n  %s = scatter_nd(%p, %at, %x)\n"
+      "  %keys = transpose(%s) {perm=[1,2,0]}\n  %present = transpose(%s) {perm=[1,0,2]}\n"
+      "  %y = exp(%keys)\n  output %y\n  output %present\n}}";
+  char pair[] = "past=present";
+  char *data[] = {pair};
+  const wk_strings options = {.data = (const char **)data, .n = 1};
+  wk_notes notes = {0};
+  wk_module *m;
+  (void)state;
+  must(wk_module_parse(text, "m", &m));
+  must(wk_model_keep(m, &options, "m", &notes));
+  must(wk_module_verify(m));
+  const wk_graph *g = m->main;
+  const wk_node *y = wk_nod(g, wk_val(g, g->outputs.data[0])->node);
+  const wk_node *keys = wk_nod(g, wk_val(g, y->in[0])->node);
+  assert_true(wk_is_update(g, keys->in[0]));
+  static const int64_t perm[] = {0, 2, 1};
+  assert_memory_equal(WK_ATTR(keys, transpose)->perm.v, perm, sizeof perm);
+  wk_notes_free(&notes);
+  wk_module_free(m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(rows_outside_change_nothing),
                                      cmocka_unit_test(inputs_are_kept),
-                                     cmocka_unit_test(types_are_kept)};
+                                     cmocka_unit_test(types_are_kept),
+                                     cmocka_unit_test(updates_are_read)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
