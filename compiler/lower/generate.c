@@ -43,7 +43,7 @@ void wk_gen_count_copy(wk_gen *c, const wk_type *t) {
   c->p->copy_bytes_before += wk_type_bytes(t);
 }
 
-void wk_gen_emit_copy(wk_gen *c, wk_block *b, wk_view dst, wk_view src, const char *name) {
+wk_inst *wk_gen_emit_copy(wk_gen *c, wk_block *b, wk_view dst, wk_view src, const char *name) {
   wk_inst *i = wk_inst_new(c->p, WK_OP_COPY, name, 1, 2);
   dst.role = WK_ROLE_OUT;
   src.role = WK_ROLE_IN;
@@ -52,15 +52,17 @@ void wk_gen_emit_copy(wk_gen *c, wk_block *b, wk_view dst, wk_view src, const ch
   wk_block_append(b, i);
   c->p->copies_after++;
   c->p->copy_bytes_after += wk_view_count(&dst) * wk_dtype_size(dst.dtype);
+  return i;
 }
 
-void wk_gen_copy(wk_gen *c, wk_block *b, const wk_view *dst, const wk_view *src, const char *name) {
-  if (wk_view_count(dst) == 0) return;
+wk_inst *wk_gen_copy(wk_gen *c, wk_block *b, const wk_view *dst, const wk_view *src,
+                     const char *name) {
+  if (wk_view_count(dst) == 0) return NULL;
   wk_view d, s;
   int rank;
   int64_t dims[WK_MAX_RANK];
   if (wk_view_reshape(src, dst->rank, dst->dims, &s)) {
-    if (!wk_view_same(dst, &s)) wk_gen_emit_copy(c, b, *dst, s, name);
+    if (!wk_view_same(dst, &s)) return wk_gen_emit_copy(c, b, *dst, s, name);
   } else if (wk_view_reshape(dst, src->rank, src->dims, &d)) {
     if (!wk_view_same(&d, src)) wk_gen_emit_copy(c, b, d, *src, name);
   } else if (wk_dims_refine(dst, src, &rank, dims) && wk_view_reshape(src, rank, dims, &s) &&
@@ -73,6 +75,7 @@ void wk_gen_copy(wk_gen *c, wk_block *b, const wk_view *dst, const wk_view *src,
     if (!wk_view_reshape(&tmp, dst->rank, dst->dims, &s)) WK_BUG("a dense view is not reshaped");
     wk_gen_emit_copy(c, b, *dst, s, name);
   }
+  return NULL;
 }
 
 const wk_view *wk_gen_storage(wk_gen *c, wk_gen_graph *gg, wk_value_id v) {
@@ -222,6 +225,12 @@ static void set_limits(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i
     if (axis < 0) add_limit(c, gg, i, d, gg->demand[n->out[0]].fold[d]);
     else add_need(c, gg, n, i, d, axis);
   }
+}
+
+void wk_gen_limit_copy(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *copy, int axis) {
+  if (!gg->demand || !copy) return;
+  for (int d = 0; d < copy->operands[0].rank; d++)
+    if (d != axis) add_need(c, gg, n, copy, d, d);
 }
 
 static void gen_compute(wk_gen *c, wk_gen_graph *gg, const wk_node *n, const void *attrs) {

@@ -131,7 +131,8 @@ static void gen_shown(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
       continue;
     }
     const wk_view *dst = wk_gen_storage(c, gg, n->out[k]);
-    wk_gen_copy(c, gg->block, dst, shown ? &w : x, n->name);
+    int axis = n->op == WK_OP_SPLIT ? (int)WK_ATTR(n, split)->axis : -1;
+    wk_gen_limit_copy(c, gg, n, wk_gen_copy(c, gg->block, dst, shown ? &w : x, n->name), axis);
   }
 }
 
@@ -139,7 +140,9 @@ static void gen_concat(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
   wk_view whole = *wk_gen_storage(c, gg, n->out[0]);
   for (uint32_t i = 0; i < n->n_in; i++) {
     wk_view piece = concat_piece(gg, n, &whole, i);
-    wk_gen_copy(c, gg->block, &piece, wk_gen_storage(c, gg, n->in[i]), n->name);
+    wk_inst *copy =
+        wk_gen_copy(c, gg->block, &piece, wk_gen_storage(c, gg, n->in[i]), n->name);
+    wk_gen_limit_copy(c, gg, n, copy, (int)WK_ATTR(n, concat)->axis);
   }
 }
 

@@ -145,8 +145,10 @@ static int summed_axis(const wk_inst *i, uint32_t k, const wk_view *out) {
  * mentions it afterwards. */
 static bool is_summed_below(const skipping *s, size_t by, int axis, const wk_limit *l) {
   const wk_view *out = &s->flat[by].inst->operands[0];
+  if (s->p->buffers.data[out->buffer].region != WK_REGION_ACT) return false;
   for (size_t i = by + 1; i < s->n; i++) {
     wk_inst *inst = s->flat[i].inst;
+    if (s->gone[i]) continue;
     const wk_limit *own = s->flat[i].depth == 0 ? limit_of_sums(s->p, inst) : NULL;
     for (uint32_t k = 0; k < wk_inst_views(inst); k++) {
       if (wk_inst_view(inst, k)->buffer != out->buffer) continue;
@@ -190,6 +192,45 @@ static bool skip(const skipping *s, size_t at, uint32_t k) {
   return false;
 }
 
+/* ---- maps ------------------------------------------------------------------------------------ */
+
+/* It is at top level, or in a nest there. */
+static bool is_outside(const skipping *s, size_t at) {
+  size_t owner = at;
+  if (s->flat[at].depth == 0) return true;
+  while (s->flat[owner].depth > 0) owner--;
+  return s->flat[at].depth == 1 && s->flat[owner].inst->op == WK_OP_NEST;
+}
+
+/* The last instruction before a position that writes the buffer, if it is a map that ends may be
+ * set for; -1: there is none. */
+static int64_t last_map(const skipping *s, uint32_t buffer, size_t before) {
+  for (size_t i = before; i-- > 0;) {
+    const wk_inst *inst = s->flat[i].inst;
+    if (s->gone[i] || !writes(inst, buffer)) continue;
+    bool is_it = is_outside(s, i) && inst->op == WK_OP_MAP && inst->n_out == 1;
+    return is_it && inst->n_limits < WK_MAX_LIMITS ? (int64_t)i : -1;
+  }
+  return -1;
+}
+
+/* The map that makes operand k goes no further than the product sums. */
+static bool end_map(const skipping *s, size_t at, uint32_t k) {
+  const wk_inst *i = s->flat[at].inst;
+  const wk_limit *l = limit_of_sums(s->p, i);
+  int64_t by = l ? last_map(s, i->operands[k].buffer, at) : -1;
+  if (by < 0) return false;
+  wk_inst *map = s->flat[by].inst;
+  int axis = summed_axis(i, k, &map->operands[0]);
+  for (uint32_t n = 0; n < map->n_limits; n++)
+    if (map->limits[n].axis == axis) return false;
+  if (axis < 0 || is_written(s, l->size.buffer, (size_t)by, at) ||
+      !is_summed_below(s, (size_t)by, axis, l))
+    return false;
+  map->limits[map->n_limits++] = (wk_limit){axis, l->size, wk_view_none()};
+  return true;
+}
+
 static void remove_gone(const skipping *s) {
   wk_block *b = &s->p->body;
   size_t kept = 0;
@@ -207,7 +248,7 @@ wk_status wk_cpu_skip_fills(wk_program *p, wk_arena *scratch, int64_t *changes) 
   for (size_t i = 0; i < s.n; i++) {
     bool has_limit = s.flat[i].depth == 0 && limit_of_sums(p, s.flat[i].inst);
     for (uint32_t k = WK_CONTRACT_A; k <= WK_CONTRACT_B && has_limit; k++)
-      *changes += skip(&s, i, k);
+      *changes += skip(&s, i, k) + end_map(&s, i, k);
   }
   remove_gone(&s);
   int64_t removed = 0;

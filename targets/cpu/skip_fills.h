@@ -5,7 +5,8 @@
  *   map(@out %t; @in %mask, @in %x) {body="select(%0, %1, 0.0f32)"}  %mask: lt(positions, %n)
  *   matmul(…, @in %t) below (sums) %n         ->  matmul(…, @in %x) below (sums) %n
  *
- * The map goes where nobody else reads it. What the limit allows is what the program needs from
+ * The map goes where nobody else reads it; any other map that products alone read ends where these
+ * do. What the limit allows is what the program needs from
  * then on: no evaluator takes it. */
 #ifndef WICK_CPU_SKIP_FILLS_H
 #define WICK_CPU_SKIP_FILLS_H

@@ -24,6 +24,7 @@ enum { ROOM = 5, HEADS = 2, ROWS = 3, COLUMNS = 4 };
   "  buffer input 0 %n : i64[] align 64\n  buffer input 1 %o : i64[] align 64\n"              \
   "  buffer input 2 %p : f32[2,3,5] align 64\n  buffer input 3 %x : f32[2,5,4] align 64\n"    \
   "  buffer output 0 %y : f32[2,3,4] align 64\n"                                              \
+  "  buffer output 1 %z : f32[2,5,4] align 64\n"                                              \
   "  buffer act %m : 5 align 64\n  buffer act %t : 160 align 64\n"                            \
   "  buffer act %u : 160 align 64\n"                                                          \
   "  buffer const %i : 40 align 64 = hex(\"0000000000000000010000000000000002000000000000000" \
@@ -44,48 +45,61 @@ enum { ROOM = 5, HEADS = 2, ROWS = 3, COLUMNS = 4 };
 static const struct {
   const char *what, *text, *reads; /* the product's right side afterwards */
   int maps;                        /* afterwards */
+  int ends;                        /* of maps, limits */
 } cases[] = {
-    {"a mask of its own", BUFFERS MASK FILL("%x", "0.0f32") PRODUCT("%t" ALL) "}", "x", 0},
+    {"a mask of its own", BUFFERS MASK FILL("%x", "0.0f32") PRODUCT("%t" ALL) "}", "x", 0, 0},
     {"a mask in the map",
      BUFFERS "  map(@out %t[2,5,4]:f32; @in %i[2,5,4]:i64 *(0,1,0), @in %n[2,5,4]:i64 *(0,0,0), "
              "@in %x[2,5,4]:f32) {body=\"select(lt(%0, %1), %2, 0.0f32)\"}\n" PRODUCT("%t" ALL) "}",
-     "x", 0},
+     "x", 0, 0},
     {"one head for all",
-     BUFFERS MASK FILL("%x", "0.0f32") PRODUCT("%t[2,5,4]:f32 *(0,4,1)") "}", "x", 0},
+     BUFFERS MASK FILL("%x", "0.0f32") PRODUCT("%t[2,5,4]:f32 *(0,4,1)") "}", "x", 0, 0},
     {"columns that lie one below the other",
      BUFFERS MASK "  map(@out %t[2,4,5]:f32; @in %m[2,4,5]:bool *(0,0,1), "
                   "@in %x[2,4,5]:f32 *(20,1,4)) {body=\"select(%0, %1, 0.0f32)\"}\n"
-     PRODUCT("%t[2,5,4]:f32 *(20,1,5)") "}", "x", 0},
+     PRODUCT("%t[2,5,4]:f32 *(20,1,5)") "}", "x", 0, 0},
     {"who else reads it has it",
      BUFFERS MASK FILL("%x", "0.0f32")
      "  map(@out %u[2,5,4]:f32; @in %t[2,5,4]:f32) {body=\"neg(%0)\"}\n" PRODUCT("%t" ALL)
      "  map(@out %y[2,3,4]:f32; @in %y[2,3,4]:f32, @in %u[2,3,4]:f32 *(20,4,1)) "
-     "{body=\"add(%0, %1)\"}\n}", "x", 4},
-    {"another number", BUFFERS MASK FILL("%x", "1.0f32") PRODUCT("%t" ALL) "}", "t", 2},
+     "{body=\"add(%0, %1)\"}\n}", "x", 4, 0},
+    {"another number", BUFFERS MASK FILL("%x", "1.0f32") PRODUCT("%t" ALL) "}", "t", 2,
+     1},
     {"another size", BUFFERS MASK_OF("%i", "%o") FILL("%x", "0.0f32") PRODUCT("%t" ALL) "}", "t",
-     2},
+     2, 1},
     {"other positions", BUFFERS MASK_OF("%j", "%n") FILL("%x", "0.0f32") PRODUCT("%t" ALL) "}",
-     "t", 2},
+     "t", 2, 1},
     {"no limit",
      BUFFERS MASK FILL("%x", "0.0f32")
-     "  matmul(@out %y[2,3,4]:f32; @in %p[2,3,5]:f32, @in %t[2,5,4]:f32)\n}", "t", 2},
+     "  matmul(@out %y[2,3,4]:f32; @in %p[2,3,5]:f32, @in %t[2,5,4]:f32)\n}", "t", 2, 0},
     {"written in between",
      BUFFERS MASK "  map(@out %u[2,5,4]:f32; @in %x[2,5,4]:f32) {body=\"neg(%0)\"}\n"
      FILL("%u", "0.0f32") "  map(@out %u[2,5,4]:f32; @in %x[2,5,4]:f32) {body=\"exp(%0)\"}\n"
      PRODUCT("%t" ALL)
      "  map(@out %y[2,3,4]:f32; @in %y[2,3,4]:f32, @in %u[2,3,4]:f32 *(20,4,1)) "
-     "{body=\"add(%0, %1)\"}\n}", "t", 5},
+     "{body=\"add(%0, %1)\"}\n}", "t", 5, 1},
     {"in place",
      BUFFERS MASK "  map(@out %t[2,5,4]:f32; @in %x[2,5,4]:f32) {body=\"neg(%0)\"}\n"
-     FILL("%t", "0.0f32") PRODUCT("%t" ALL) "}", "t", 1},
+     FILL("%t", "0.0f32") PRODUCT("%t" ALL) "}", "t", 1, 1},
     {"in place, with another reader",
      BUFFERS MASK "  map(@out %t[2,5,4]:f32; @in %x[2,5,4]:f32) {body=\"neg(%0)\"}\n"
      FILL("%t", "0.0f32") PRODUCT("%t" ALL)
      "  map(@out %y[2,3,4]:f32; @in %y[2,3,4]:f32, @in %t[2,3,4]:f32 *(20,4,1)) "
-     "{body=\"add(%0, %1)\"}\n}", "t", 4},
+     "{body=\"add(%0, %1)\"}\n}", "t", 4, 0},
+    {"in place of an output",
+     BUFFERS MASK "  map(@out %z[2,5,4]:f32; @in %x[2,5,4]:f32) {body=\"neg(%0)\"}\n"
+     "  map(@out %z[2,5,4]:f32; @in %m[2,5,4]:bool *(0,1,0), @in %z[2,5,4]:f32) "
+     "{body=\"select(%0, %1, 0.0f32)\"}\n" PRODUCT("%z" ALL) "}", "z", 3, 0},
+    {"computed in a nest",
+     BUFFERS MASK "  nest() {outer=2} do {\n"
+     "    map(@out %t[2,5,4]:f32 *(20,4,1); @in %m[2,5,4]:bool *(0,1,0), @in %x[2,5,4]:f32) "
+     "{body=\"select(%0, neg(%1), 0.0f32)\"}\n  }\n" PRODUCT("%t" ALL) "}", "t", 2, 1},
+    {"computed", BUFFERS MASK
+     "  map(@out %t[2,5,4]:f32; @in %m[2,5,4]:bool *(0,1,0), @in %x[2,5,4]:f32) "
+     "{body=\"select(%0, neg(%1), 0.0f32)\"}\n" PRODUCT("%t" ALL) "}", "t", 2, 1},
     {"a part of it", BUFFERS MASK FILL("%x", "0.0f32")
      "  matmul(@out %y[2,3,4]:f32; @in %p[2,3,4]:f32 *(15,5,1), @in %t[2,4,4]:f32 *(20,4,1)) "
-     "below 3 %n\n}", "t", 2},
+     "below 3 %n\n}", "t", 2, 0},
 };
 
 static void must(const char *text, wk_status s) {
@@ -105,17 +119,19 @@ static void operands_change(void **state) {
     wk_program *p = parsed(cases[i].text);
     wk_arena *scratch = wk_arena_new();
     int64_t changes = 0;
-    int maps = 0;
+    int maps = 0, ends = 0;
     const char *reads = "";
     must(cases[i].what, wk_cpu_skip_fills(p, scratch, &changes));
     must(cases[i].what, wk_program_verify(p));
-    for (size_t k = 0; k < p->body.insts.n; k++) {
-      const wk_inst *inst = p->body.insts.data[k];
+    wk_inst_pos *all;
+    for (size_t k = 0, n = wk_program_flatten(p, scratch, &all); k < n; k++) {
+      const wk_inst *inst = all[k].inst;
       maps += inst->op == WK_OP_MAP;
+      ends += inst->op == WK_OP_MAP ? (int)inst->n_limits : 0;
       if (inst->op == WK_OP_MATMUL) reads = p->buffers.data[inst->operands[2].buffer].name;
     }
-    if (strcmp(reads, cases[i].reads) != 0 || maps != cases[i].maps)
-      fail_msg("%s: %s is read, %d maps", cases[i].what, reads, maps);
+    if (strcmp(reads, cases[i].reads) != 0 || maps != cases[i].maps || ends != cases[i].ends)
+      fail_msg("%s: %s is read, %d maps, %d limits", cases[i].what, reads, maps, ends);
     wk_arena_free(scratch);
     wk_program_free(p);
   }
@@ -134,7 +150,8 @@ static void check_size(wick_session *s, const char *what, int64_t n) {
       for (int c = 0; c < COLUMNS; c++) x[h][k][c] = k < n ? (float)(h + k - c) : NAN;
     }
   const void *inputs[] = {&n, &other, p, x};
-  void *outputs[] = {y};
+  float z[HEADS][ROOM][COLUMNS];
+  void *outputs[] = {y, z};
   check_run(wick_session_run(s, inputs, outputs));
   for (int h = 0; h < HEADS; h++)
     for (int r = 0; r < ROWS; r++)

@@ -49,13 +49,29 @@ void wk_rare_scatter_elements(void *const *args, void *scratch, int64_t begin, i
   }
 }
 
-/* Of y, in elements, the slice that row `row` of the indices names; -1: none. */
-RARE int64_t slice_at(void *const *args, const wk_rare *d, int64_t row) {
+/* A row of the indices and what it updates y with: where they begin, in elements. */
+typedef struct {
+  int64_t at[8]; /* along each axis of the rows */
+  int64_t index, source;
+} scatter_row;
+
+RARE void next_row(scatter_row *r, const wk_rare_view *at, const wk_rare_view *from) {
+  for (int64_t k = at->rank - 2; k >= 0; k--) {
+    r->index += at->strides[k];
+    r->source += from->strides[k];
+    if (++r->at[k] < at->dims[k]) return;
+    r->at[k] = 0;
+    r->index -= at->dims[k] * at->strides[k];
+    r->source -= at->dims[k] * from->strides[k];
+  }
+}
+
+/* Of y, in elements, the slice that indices from `index` on name; -1: none. */
+RARE int64_t slice_at(void *const *args, const wk_rare *d, int64_t index) {
   const wk_rare_view *y = &d->view[0], *at = &d->view[2];
   int64_t last = at->rank - 1, to = 0;
-  int64_t first = rare_offset(row, at->dims, at->strides, 0, last);
   for (int64_t k = 0; k < at->dims[last]; k++) {
-    int64_t place = rare_position(rare_at(args[2], at, first + k * at->strides[last]), at->dtype,
+    int64_t place = rare_position(rare_at(args[2], at, index + k * at->strides[last]), at->dtype,
                                   y->dims[k], args[4]);
     if (place < 0) return -1;
     to += place * y->strides[k];
@@ -74,6 +90,7 @@ void wk_rare_scatter_nd(void *const *args, void *scratch, int64_t begin, int64_t
   int64_t step = is_slice ? y->strides[y->rank - 1] : 0;
   int64_t from_step = is_slice ? from->strides[from->rank - 1] : 0;
   int64_t pieces = (along + RARE_PIECE - 1) / RARE_PIECE;
+  bool moves = d->attr[RARE_COMBINE] == RARE_SET && step == 1 && from_step == 1;
   for (int64_t task = begin; task < end; task++) {
     int64_t first = task % pieces * RARE_PIECE, n = rare_min(along - first, RARE_PIECE);
     int64_t to = first * step, source = first * from_step;
@@ -81,13 +98,17 @@ void wk_rare_scatter_nd(void *const *args, void *scratch, int64_t begin, int64_t
       to += rare_offset(task / pieces, y->dims, y->strides, depth, y->rank - 1);
       source += rare_offset(task / pieces, from->dims, from->strides, last, from->rank - 1);
     }
-    for (int64_t row = 0; row < rows; row++) {
-      int64_t slice = slice_at(args, d, row), into = to + slice;
+    scatter_row r = {{0}, 0, source};
+    for (int64_t row = 0; row < rows; row++, next_row(&r, at, from)) {
+      int64_t slice = slice_at(args, d, r.index), into = to + slice;
       if (slice < 0) continue;
-      int64_t out_of = source + rare_offset(row, from->dims, from->strides, 0, last);
-      for (int64_t e = 0; e < n; e++)
-        update(d->attr[RARE_COMBINE], y->dtype, rare_at(args[0], y, into + e * step),
-               rare_at(args[3], from, out_of + e * from_step));
+      if (moves)
+        __builtin_memcpy(rare_at(args[0], y, into), rare_at(args[3], from, r.source),
+                         (unsigned long)(n * rare_size(y->dtype)));
+      else
+        for (int64_t e = 0; e < n; e++)
+          update(d->attr[RARE_COMBINE], y->dtype, rare_at(args[0], y, into + e * step),
+                 rare_at(args[3], from, r.source + e * from_step));
     }
   }
 }
