@@ -137,6 +137,20 @@ static int check_padded(int64_t *changes) {
   return check_text(text, changes);
 }
 
+/* Nor branches: one of them alone reads a chain, the other a value that goes elsewhere, too. */
+static int check_branches(int64_t *changes) {
+  static const char text[] =
+      "module \"m\" { graph @main(%c: bool[], %x: f32[4,8], %w: f32[8,8], %z: f32[4,8]) {\n"
+      "  %a = matmul(%x, %w)\n  %b = relu(%a)\n  %d = add(%b, %x)\n  %e = neg(%z)\n"
+      "  %y, %k = if(%c, %d, %e, %z) then @one else @other\n"
+      "  %s = mul(%y, %e)\n  output %s\n  output %k\n}\n"
+      "graph @one(%p: f32[4,8], %q: f32[4,8], %r: f32[4,8]) {\n"
+      "  %u = mul(%p, %p)\n  %v = exp(%p)\n  output %u\n  output %v\n}\n"
+      "graph @other(%p: f32[4,8], %q: f32[4,8], %r: f32[4,8]) {\n"
+      "  %u = add(%q, %r)\n  output %u\n  output %r\n}}";
+  return check_text(text, changes);
+}
+
 static void test_random_graphs(void **state) {
   (void)state;
   const random_options o = {.nodes = 14, .only = WK_OP_COUNT};
@@ -144,7 +158,8 @@ static void test_random_graphs(void **state) {
   int bad = 0;
   for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++)
     bad += check_graph(random_graph(seed, &o), seed, changes);
-  bad += check_heads(changes) + check_experts(changes) + check_padded(changes);
+  bad += check_heads(changes) + check_experts(changes) + check_padded(changes) +
+         check_branches(changes);
   for (size_t i = 0; i < wk_passes_count; i++) {
     print_message("%-24s %lld rewrites\n", wk_passes[i].name, (long long)changes[i]);
     if (n_seeds >= 100) assert_true(changes[i] > 0);
