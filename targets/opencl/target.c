@@ -177,6 +177,7 @@ const wk_target wk_target_opencl = {
     .settings = settings,
     .cost_of = cost_of,
     .keeps_products = true,
+    .rows_from = 1 << 18,
     .open = open_device,
     .close = close_device,
     .supports = supports,

@@ -167,10 +167,37 @@ const char *wk_cl_tile_vector(wk_arena *a, wk_dtype t, int n, int at, const char
   }
 }
 
+const char *wk_cl_tile_listed(const wk_cl_tile *t, const char *at) {
+  return t->list ? wk_arena_printf(t->m->a, "%s[%s]", t->list, at) : at;
+}
+
+const char *wk_cl_tile_rows(const wk_cl_tile *t) {
+  return t->live_rows ? t->live_rows : wk_arena_printf(t->m->a, "%lld", (long long)t->m_rows);
+}
+
+const char *wk_cl_tile_depth(const wk_cl_tile *t) {
+  return t->live_depth ? t->live_depth : wk_arena_printf(t->m->a, "%lld", (long long)t->depth);
+}
+
+/* Nobody needs the tile at m0, n0. A work-group sums nothing then, as all of it must come to the
+ * barriers. */
+static void leave(wk_cl_tile *t) {
+  const char *depth = wk_cl_tile_depth(t);
+  if (is_gpu(t) && (t->live_rows || t->live_columns)) {
+    wk_str_printf(t->x.b, "const long depth = m0 < %s && n0 < %s ? %s : 0l;\n",
+                  wk_cl_tile_rows(t), t->live_columns ? t->live_columns : "LONG_MAX", depth);
+    t->live_depth = "depth";
+  }
+  if (is_gpu(t)) return;
+  if (t->live_rows) wk_str_printf(t->x.b, "if (m0 >= %s) return;\n", t->live_rows);
+  if (t->live_columns) wk_str_printf(t->x.b, "if (n0 >= %s) return;\n", t->live_columns);
+}
+
 /* Tiles of some rows go through all panels before the next rows: these stay in the cache. */
 void wk_cl_tile_begin(wk_cl_tile *t) {
   if (is_gpu(t)) {
     wk_cl_tile_gpu_begin(t);
+    leave(t);
     return;
   }
   wk_str *b = t->x.b;
@@ -191,9 +218,10 @@ void wk_cl_tile_begin(wk_cl_tile *t) {
   if (tiles % block) wk_str_printf(b, "if (tile >= %lld) return;\n", (long long)tiles);
   wk_str_printf(b, "const long m0 = tile * %d, n0 = u / %lld %% %lld * %lld;\n", t->size.rows,
                 (long long)block, (long long)panels, (long long)width);
-  if (t->m_rows % t->size.rows)
-    wk_str_printf(b, "const int rows = (int)min((long)%d, %lld - m0);\n", t->size.rows,
-                  (long long)t->m_rows);
+  leave(t);
+  if (t->live_rows || t->m_rows % t->size.rows)
+    wk_str_printf(b, "const int rows = (int)min((long)%d, %s - m0);\n", t->size.rows,
+                  wk_cl_tile_rows(t));
   else wk_str_printf(b, "const int rows = %d;\n", t->size.rows);
   if (t->columns % width)
     wk_str_printf(b, "const int cols = (int)min((long)%lld, %lld - n0);\n", (long long)width,
@@ -203,8 +231,10 @@ void wk_cl_tile_begin(wk_cl_tile *t) {
 
 const char *wk_cl_tile_row_of(const wk_cl_tile *t, int pointer) {
   if (is_gpu(t)) return wk_cl_tile_gpu_row_of(t, pointer);
-  if (t->m_rows % t->size.rows == 0) return wk_arena_printf(t->m->a, "m0 + %d", pointer);
-  return wk_arena_printf(t->m->a, "min(m0 + %d, (long)%lld)", pointer, (long long)(t->m_rows - 1));
+  const char *at = wk_arena_printf(t->m->a, "m0 + %d", pointer);
+  if (t->live_rows || t->m_rows % t->size.rows)
+    at = wk_arena_printf(t->m->a, "min(%s, (long)%s - 1)", at, wk_cl_tile_rows(t));
+  return wk_cl_tile_listed(t, at);
 }
 
 void wk_cl_tile_sums(const wk_cl_tile *t) {
@@ -238,7 +268,7 @@ static void add_plain_products(const wk_cl_tile *t) {
   const char *at = wk_arena_printf(t->m->a, "k * %lldl", (long long)t->a_step);
   for (int r = 0; r < t->size.rows; r++)
     x[r] = wk_cl_tile_scalar(t->m->a, t->a, wk_arena_printf(t->m->a, "p%d", r), at);
-  wk_str_printf(b, "for (int k = 0; k < %lld; k++) {\n", (long long)t->depth);
+  wk_str_printf(b, "for (int k = 0; k < %s; k++) {\n", wk_cl_tile_depth(t));
   for (int v = 0; v < t->size.vectors; v++)
     wk_str_printf(b, "const %s%d w%d = %s;\n", type, t->lanes, v,
                   wk_cl_tile_vector(t->m->a, t->b, t->lanes, v, "w"));
@@ -251,9 +281,9 @@ static void add_exact_products(const wk_cl_tile *t) {
   wk_str *b = t->x.b;
   const char *x[MOST_ROWS];
   int n = t->lanes;
-  wk_str_printf(b, "for (int from = 0; from < %lld; from += %d) {\n", (long long)t->depth, EXACT);
-  wk_str_printf(b, "const int count = min(%d, %lld - from);\nfloat rows_of_a[%d];\n", EXACT,
-                (long long)t->depth, t->size.rows * EXACT);
+  wk_str_printf(b, "for (int from = 0; from < %s; from += %d) {\n", wk_cl_tile_depth(t), EXACT);
+  wk_str_printf(b, "const int count = min(%d, (int)(%s - from));\nfloat rows_of_a[%d];\n", EXACT,
+                wk_cl_tile_depth(t), t->size.rows * EXACT);
   for (int r = 0; r < t->size.rows; r++) {
     wk_str_printf(b, "WK_VECTOR for (int k = 0; k < count; k++)\n"
                   "rows_of_a[%d + k] = (float)p%d[(from + k) * %lldl];\n", r * EXACT, r,

@@ -27,6 +27,9 @@ typedef struct {
   int64_t b_column;       /* elements; 1 on CPUs */
   int64_t b_readable;     /* columns that may be read from each row of a b that is not packed */
   int column_axis;        /* of the output */
+  /* Names of longs of the kernel, between 0 and what they limit; NULL: all are computed. */
+  const char *live_rows, *live_columns, *live_depth;
+  const char *list;       /* name of a pointer: row number r of a is list[r]; NULL: r */
 } wk_cl_tile;
 
 /* The type of OpenCL C of elements of a and b: "float", "char". */
@@ -57,6 +60,12 @@ static inline int64_t wk_cl_tile_panels(const wk_cl_tile *t) {
 typedef int64_t (*wk_cl_tile_at)(const void *ctx, int64_t batch, int64_t k, int64_t column);
 const void *wk_cl_tile_pack(const wk_cl_tile *t, int64_t batches, const void *data,
                             wk_cl_tile_at at, const void *ctx, uint64_t *bytes);
+
+/* Row number `at`, a C expression, as the list has it. */
+const char *wk_cl_tile_listed(const wk_cl_tile *t, const char *at);
+/* C expressions: how many rows, and how much of the depth, there are. */
+const char *wk_cl_tile_rows(const wk_cl_tile *t);
+const char *wk_cl_tile_depth(const wk_cl_tile *t);
 
 /* Statements, in this order:
  *   begin     z (batch), m0 (first row), n0 (first column)

@@ -54,8 +54,9 @@ void wk_cl_tile_gpu_begin(wk_cl_tile *t) {
 }
 
 const char *wk_cl_tile_gpu_row_of(const wk_cl_tile *t, int pointer) {
-  return wk_arena_printf(t->m->a, "min(m0 + lr + %d, (long)%lld)",
-                         pointer * items(t) * LOAD / DEPTH, (long long)(t->m_rows - 1));
+  return wk_cl_tile_listed(t, wk_arena_printf(t->m->a, "min(m0 + lr + %d, (long)%s - 1)",
+                                              pointer * items(t) * LOAD / DEPTH,
+                                              wk_cl_tile_rows(t)));
 }
 
 void wk_cl_tile_gpu_sums(const wk_cl_tile *t) {
@@ -109,7 +110,7 @@ static void add_dots(const wk_cl_tile *t) {
   wk_str *b = t->x.b;
   int side = t->size.rows, step = DEPTH * WK_CL_DOT;
   bool ends = t->depth % step != 0;
-  wk_str_printf(b, "for (int k0 = 0; k0 < %lld; k0 += %d) {\n", (long long)t->depth, step);
+  wk_str_printf(b, "for (int k0 = 0; k0 < %s; k0 += %d) {\n", wk_cl_tile_depth(t), step);
   for (int r = 0; r < t->pointers; r++)
     for (int e = 0; e < LOAD; e++) {
       wk_str_printf(b, "la[(lk + %d) * %d + lr + %d] = ", e, side, r * items(t) * LOAD / DEPTH);
@@ -140,7 +141,7 @@ static void add_products(const wk_cl_tile *t) {
   wk_str *b = t->x.b;
   const char *type = t->sum == WK_F32 ? "float" : "uint";
   const char *as = t->sum == WK_F32 ? "" : "as_uint8";
-  wk_str_printf(b, "for (int k0 = 0; k0 < %lld; k0 += %d) {\n", (long long)t->depth, DEPTH);
+  wk_str_printf(b, "for (int k0 = 0; k0 < %s; k0 += %d) {\n", wk_cl_tile_depth(t), DEPTH);
   bool ends = t->depth % DEPTH != 0;
   for (int r = 0; r < t->pointers; r++) load_row(t, r, ends);
   load_columns(t, ends);
@@ -166,7 +167,7 @@ void wk_cl_tile_gpu_end(const wk_cl_tile *t, const char *position, const char *c
   wk_str_printf(b, "%s sums[%d];\n", scalar, SIDE * SIDE);
   for (int r = 0; r < SIDE; r++) wk_str_printf(b, "vstore8(c%d, %d, sums);\n", r, r);
   wk_str_printf(b, "WK_UNROLL for (int r = 0; r < %d; r++) {\nconst int row = ty + r;\n", SIDE);
-  wk_str_printf(b, "if (m0 + row < %lld) {\n%s", (long long)t->m_rows, position);
+  wk_str_printf(b, "if (m0 + row < %s) {\n%s", wk_cl_tile_rows(t), position);
   wk_str_printf(b, "WK_UNROLL for (int j = 0; j < %d; j++) {\n", SIDE);
   wk_str_printf(b, "const long i%d = %s + tx + j;\n", t->column_axis, column);
   bool ends = t->columns % t->size.rows != 0;

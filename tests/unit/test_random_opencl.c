@@ -140,6 +140,21 @@ static const char *const text_graphs[] = {
     "%f = slice(%x) {starts=[0,23,0,0], sizes=[1,24,9,9], steps=[1,-1,1,1]} : f32[1,24,9,9]\n"
     "%y = conv(%f, %w) {strides=[1,1], pads=[1,1,1,1], dilations=[1,1]} : f32[1,20,9,9]\n"
     "output %y } }",
+    /* rows that a run wants: of a matrix, of a batch that has one matrix, whose bias and residual
+     * come along */
+    "module \"t\" opset 17 { graph @t(%p: bool[70,1], %x: f32[70,64], %z: f32[]) {\n"
+    "%w = constant f32[64,90] splat(0.25)\n%m = matmul(%x, %w)\n%y = where(%p, %m, %z)\n"
+    "output %y } }",
+    "module \"t\" opset 17 { graph @t(%p: bool[5,14,1], %x: f32[5,14,64], %w: f32[64,90], "
+    "%b: f32[90], %r: f32[5,14,90], %z: f32[]) {\n"
+    "%m = matmul(%x, %w)\n%c = add(%m, %b)\n%e = relu(%c)\n%f = add(%e, %r)\n"
+    "%y = where(%p, %f, %z)\noutput %y } }",
+    /* below sizes: rows, columns, and what is summed up */
+    "module \"t\" opset 17 { graph @t(%n: i64[], %x: f32[2,64,40], %w: f32[2,40,70]) {\n"
+    "%i = constant i64[8] {0, 1, 2, 3, 4, 5, 6, 7}\n%h = less(%i, %n)\n"
+    "%g = reshape(%h) {shape=[8,1]}\n%k = expand(%g) {shape=[8,8]}\n"
+    "%q = reshape(%k) {shape=[1,64,1]}\n%z = constant f32[] {0.0}\n"
+    "%m = matmul(%x, %w)\n%y = where(%q, %m, %z)\noutput %y } }",
     /* a product of nothing */
     "module \"t\" opset 17 { graph @t(%x: f32[3,0], %z: f32[0,40]) {\n"
     "%y = matmul(%x, %z) : f32[3,40]\n"
