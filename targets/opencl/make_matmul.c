@@ -102,7 +102,7 @@ static const char *batch_offset(const matmul *x, const wk_view *v) {
   return text;
 }
 
-/* From the first row of a to row number `row`, a name, in elements. Rows of a list count through the
+/* From the first row of a to row number `row`, a name, in elements. A list's rows count through the
  * batch. */
 static const char *row_offset(const matmul *x, const char *row) {
   const wk_cl_tile *t = &x->t;
