@@ -90,6 +90,17 @@ static void raise(void *ctx, uint32_t from) {
   if (level > l->most) l->most = level;
 }
 
+typedef struct {
+  const uint32_t *target;
+  uint32_t *latest, user, level, control; /* level: of the node whose operands these are */
+} lowerer;
+
+static void lower(void *ctx, uint32_t from) {
+  const lowerer *l = ctx;
+  bool changes = l->target[from] != l->user || l->user == l->control;
+  if (l->level - changes < l->latest[from]) l->latest[from] = l->level - changes;
+}
+
 /* What only variables give comes as late as it is used: with who changes the variable. */
 static void lower_variables(const wk_cut *c, wk_arena *a, const wk_graph *g,
                             const uint32_t *target, uint32_t *level) {
@@ -98,14 +109,9 @@ static void lower_variables(const wk_cut *c, wk_arena *a, const wk_graph *g,
   uint32_t *latest = wk_arena_alloc(a, g->nodes.n * sizeof *latest);
   for (size_t i = 0; i < g->nodes.n; i++) latest[i] = WK_NONE;
   for (size_t i = g->nodes.n; i-- > 0;) {
-    const wk_node *n = &g->nodes.data[i];
     if (of_variables[i] && latest[i] != WK_NONE) level[i] = latest[i];
-    for (uint32_t k = 0; k < n->n_in; k++) {
-      if (n->in[k] == WK_NONE || wk_val(g, n->in[k])->kind != WK_VALUE_NODE) continue;
-      uint32_t from = wk_val(g, n->in[k])->node;
-      bool changes = target[from] != target[i] || target[i] == wk_cut_control(c);
-      if (level[i] - changes < latest[from]) latest[from] = level[i] - changes;
-    }
+    lowerer l = {target, latest, target[i], level[i], wk_cut_control(c)};
+    each_operand(g, &g->nodes.data[i], lower, &l);
   }
 }
 

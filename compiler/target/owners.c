@@ -38,43 +38,49 @@ static bool has_trained_variables(const wk_graph *g) {
   return any;
 }
 
-/* The only node that reads v, as its first operand; NULL: there are others, or an output is v. */
-static const wk_node *only_reader(const wk_graph *g, wk_value_id v) {
-  const wk_node *reader = NULL;
-  for (size_t i = 0; i < g->outputs.n; i++)
-    if (g->outputs.data[i] == v) return NULL;
-  for (size_t i = 0; i < g->nodes.n; i++)
-    for (uint32_t k = 0; k < g->nodes.data[i].n_in; k++) {
-      if (g->nodes.data[i].in[k] != v) continue;
-      if (reader || k) return NULL;
-      reader = &g->nodes.data[i];
-    }
-  return reader;
+/* The node that makes v, and nothing else; NULL: there is none. */
+static const wk_node *maker(const wk_graph *g, wk_value_id v) {
+  const wk_value *x = wk_val(g, v);
+  const wk_node *n = x->kind == WK_VALUE_NODE ? wk_nod(g, x->node) : NULL;
+  return n && n->n_out == 1 ? n : NULL;
 }
 
-/* n makes the update of a variable, or writes into what is only moved to become that: where the
- * variable lies, then. */
-static bool makes_update(const wk_graph *g, const wk_node *n) {
+static bool only_writes_or_moves(const wk_node *n) {
+  return n->op == WK_OP_SCATTER_ND || n->op == WK_OP_SCATTER_ELEMENTS ||
+         wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT;
+}
+
+/* Per node: it makes the update of a variable, or writes into what is only moved to become that:
+ * where the variable lies, then. */
+static bool *updaters(const wk_graph *g, wk_arena *a) {
   enum { MOST_STEPS = 4 };
-  for (int i = 0; n && n->n_out == 1 && i < MOST_STEPS; i++) {
-    bool writes = n->op == WK_OP_SCATTER_ND || n->op == WK_OP_SCATTER_ELEMENTS;
-    if (wk_is_update(g, n->out[0])) return true;
-    if (!writes && wk_op_get(n->op)->cls != WK_CLASS_MOVEMENT) return false;
-    n = only_reader(g, n->out[0]);
+  bool *is = wk_arena_alloc(a, g->nodes.n);
+  if (wk_graph_plain_outputs(g) == g->outputs.n) return is;
+  wk_arena *scratch = wk_arena_new();
+  const wk_uses uses = wk_graph_uses(g, scratch);
+  for (size_t i = wk_graph_plain_outputs(g); i < g->outputs.n; i++) {
+    const wk_node *n = maker(g, g->outputs.data[i]);
+    for (int k = 0; k < MOST_STEPS && n; k++) {
+      is[n - g->nodes.data] = true;
+      wk_value_id from = n->n_in ? n->in[0] : WK_NONE;
+      n = from != WK_NONE && wk_use_count(&uses, from) == 1 ? maker(g, from) : NULL;
+      if (n && !only_writes_or_moves(n)) n = NULL;
+    }
   }
-  return false;
+  wk_arena_free(scratch);
+  return is;
 }
 
 /* Only the host's programs have variables: it changes them, and others read them in the state, as
  * they are before the row that does, or behind it. What never changes has no such row. */
-static const char *touches_variable(const wk_graph *g, const wk_node *n) {
+static const char *touches_variable(const wk_graph *g, const wk_node *n, bool updates) {
   if (wk_graph_plain_inputs(g) == g->inputs.n) return NULL;
   if (has_trained_variables(g)) return "the model has variables that training changes, which are "
                                        "the host's";
   for (uint32_t k = 0; k < n->n_in; k++)
     if (wk_is_variable(g, n->in[k]) && wk_graph_new_value(g, n->in[k]) == WK_NONE)
       return "it reads a variable that no run changes, which is the host's";
-  bool makes = makes_update(g, n);
+  bool makes = updates;
   for (uint32_t k = 0; k < n->n_out; k++)
     makes = makes || (n->out[k] != WK_NONE && wk_is_update(g, n->out[k]));
   return makes ? "it makes what a variable becomes, which the host does" : NULL;
@@ -82,24 +88,24 @@ static const char *touches_variable(const wk_graph *g, const wk_node *n) {
 
 /* Why a target is not asked; NULL: it is. */
 static const char *not_asked(const wk_targets *all, uint32_t target, const wk_graph *g,
-                             const wk_node *n, wk_arena *a) {
+                             const wk_node *n, bool updates, wk_arena *a) {
   bool is_host = all->has_host && target + 1 == all->n;
   uint32_t pinned = wk_targets_pinned(all, n);
   if (is_host && all->host_by_pin && !all->host_at_ends && pinned != target)
     return "--no-host, and no --place has it there";
   if (pinned != WK_NONE && pinned != target)
     return wk_arena_printf(a, "--place has it on %s", wk_targets_name(all, pinned).s);
-  return is_host ? NULL : touches_variable(g, n);
+  return is_host ? NULL : touches_variable(g, n, updates);
 }
 
 /* Bodies see nothing of each other, so a work list does. NULL: it takes it. */
 static const char *refusal(const wk_targets *all, uint32_t target, const wk_graph *g,
-                           const wk_node *n, wk_arena *a) {
+                           const wk_node *n, bool updates, wk_arena *a) {
   typedef struct {
     const wk_graph *g;
     const wk_node *n;
   } item;
-  const char *why = not_asked(all, target, g, n, a);
+  const char *why = not_asked(all, target, g, n, updates, a);
   if (why) return why;
   WK_VEC(item) todo = {0};
   wk_vec_push(&todo, ((item){g, n}));
@@ -130,6 +136,8 @@ typedef struct {
   const wk_graph *g;
   size_t n; /* nodes that have a row */
   answer *answers;
+  bool *updates; /* updaters, of this many nodes */
+  size_t n_updates;
 } page;
 
 struct wk_owners {
@@ -179,10 +187,22 @@ static answer *row_of(wk_owners *o, const wk_graph *g, wk_node_id node) {
   return &p->answers[node * o->all->n];
 }
 
+/* Of nodes that have come since the table was made it knows nothing. */
+static bool is_updater(wk_owners *o, const wk_graph *g, wk_node_id node) {
+  page *p = page_of(o, g);
+  if (!p->updates) {
+    p->updates = updaters(g, o->arena);
+    p->n_updates = g->nodes.n;
+  }
+  return node < p->n_updates && p->updates[node];
+}
+
 bool wk_owners_takes(wk_owners *o, uint32_t target, const wk_graph *g, wk_node_id node,
                      const char **reason) {
   answer *a = &row_of(o, g, node)[target];
-  if (!a->is_asked) *a = (answer){true, refusal(o->all, target, g, wk_nod(g, node), o->arena)};
+  if (!a->is_asked)
+    *a = (answer){true, refusal(o->all, target, g, wk_nod(g, node), is_updater(o, g, node),
+                                o->arena)};
   if (a->refusal) *reason = a->refusal;
   return !a->refusal;
 }
