@@ -41,6 +41,7 @@ static const char *missing_in(const wk_custom_op *op) {
          : !op->reference            ? "reference"
          : !is_c_name(op->routine)   ? "routine, a name of C"
          : !op->max_out              ? "results"
+         : op->bitcode && op->bitcode_end <= op->bitcode ? "the end of its bitcode"
                                      : NULL;
 }
 

@@ -47,6 +47,9 @@ struct wk_custom_op {
   wick_routine_fn reference;
   const char *routine; /* name of the function that the processor's code calls (routine.h); a name
                           of C */
+  /* LLVM bitcode that defines the routine: the code of packages and bundles has it, and nobody
+   * registers it. What it may call: targets/cpu/custom_link.h. NULL: the program brings it. */
+  const char *bitcode, *bitcode_end; /* end: behind the last byte */
 };
 
 /* The types of a node: only queries of a loaded plugin have rows. */

@@ -25,6 +25,17 @@ static wk_status infer(const wk_custom_query *q, wk_type *out) {
   return NULL;
 }
 
+/* With the routine's bitcode the plugin is all that it takes: packages have the routine's code. */
+#ifdef SNAKE_BITCODE
+__asm__(".section .rodata\n.balign 16\nsnake_bitcode:\n.incbin \"" SNAKE_BITCODE "\"\n"
+        "snake_bitcode_end:\n.byte 0\n.previous\n");
+extern const char snake_bitcode[] __attribute__((visibility("hidden")));
+extern const char snake_bitcode_end[] __attribute__((visibility("hidden")));
+#define BITCODE(name) .bitcode = name, .bitcode_end = name##_end
+#else
+#define BITCODE(name) .bitcode = NULL
+#endif
+
 static const wk_custom_attr attrs[] = {{.name = "alpha", .kind = WK_CUSTOM_FLOAT, .def = 1}, {0}};
 static const wk_custom_op snake = {.domain = "com.example",
                                    .name = "Snake",
@@ -36,6 +47,7 @@ static const wk_custom_op snake = {.domain = "com.example",
                                    .attrs = attrs,
                                    .infer = infer,
                                    .reference = reference,
-                                   .routine = "com_example_snake"};
+                                   .routine = "com_example_snake",
+                                   BITCODE(snake_bitcode)};
 static const wk_custom_op *const ops[] = {&snake, NULL};
 WK_CUSTOM_PLUGIN(ops)

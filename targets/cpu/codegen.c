@@ -19,6 +19,7 @@ void wk_codegen_begin(wk_codegen *c, LLVMContextRef ctx, LLVMModuleRef mod, cons
 void wk_codegen_end(wk_codegen *c) {
   wk_llvm_free(&c->e);
   wk_vec_free(&c->routines);
+  wk_vec_free(&c->linked);
   wk_arena_free(c->arena);
   c->arena = NULL;
 }

@@ -5,6 +5,7 @@
 #ifndef WICK_CPU_CODEGEN_H
 #define WICK_CPU_CODEGEN_H
 
+#include "compiler/ir/custom.h"
 #include "compiler/ir/ir.h"
 #include "targets/cpu/kernels/kernels.h"
 
@@ -13,7 +14,8 @@ typedef struct {
   wk_arena *arena;         /* names, temporary tables */
   uint32_t rare;           /* files of rare code that the module calls (bit per file) */
   bool has_names;          /* routines are called by their names, not through exec */
-  WK_VEC(const char *) routines; /* that are called, each once */
+  WK_VEC(const char *) routines; /* of the program that are called, each once */
+  WK_VEC(const wk_custom_op *) linked; /* whose bitcode the module needs */
   int64_t scratch_bytes;   /* the most that a task so far wants of its thread */
   /* the program at hand */
   const wk_program *p;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls of routines of the program, by custom operators. In a package they are found in exec, in
- * the order of the names that the unit has; elsewhere they are symbols, for the linker to find. */
+ * Calls of routines, by custom operators. Those of the program are found in exec in a package, in
+ * the order of the names that the unit has; elsewhere they are symbols, for the linker to find.
+ * Those whose bitcode the plugin has become functions of the module. */
 #include <stddef.h>
 #include <string.h>
 
@@ -56,13 +57,25 @@ static size_t routine_number(wk_codegen *c, const char *name) {
   return c->routines.n - 1;
 }
 
-static wk_ssa emit_routine(wk_codegen *c, const char *name, LLVMTypeRef type) {
+static wk_ssa function_named(wk_codegen *c, const char *name, LLVMTypeRef type) {
+  wk_ssa fn = LLVMGetNamedFunction(c->e.mod, name);
+  return fn ? fn : LLVMAddFunction(c->e.mod, name, type);
+}
+
+static void link_later(wk_codegen *c, const wk_custom_op *op) {
+  for (size_t k = 0; k < c->linked.n; k++)
+    if (c->linked.data[k] == op) return;
+  wk_vec_push(&c->linked, op);
+}
+
+static wk_ssa emit_routine(wk_codegen *c, const wk_custom_op *op, LLVMTypeRef type) {
   wk_llvm *e = &c->e;
-  size_t k = routine_number(c, name);
-  if (c->has_names) {
-    wk_ssa fn = LLVMGetNamedFunction(e->mod, name);
-    return fn ? fn : LLVMAddFunction(e->mod, name, type);
+  if (op->bitcode) {
+    link_later(c, op);
+    return function_named(c, op->routine, type);
   }
+  size_t k = routine_number(c, op->routine);
+  if (c->has_names) return function_named(c, op->routine, type);
   wk_ssa table = wk_llvm_load(e, e->ptr, wk_llvm_off(e, c->exec, offsetof(wick_exec, routines)));
   return wk_llvm_load(e, e->ptr, wk_llvm_off(e, table, (int64_t)(k * sizeof(void *))));
 }
@@ -95,6 +108,6 @@ wk_status wk_codegen_custom(wk_codegen *c, const wk_inst *i) {
   put(c, call, offsetof(wick_call, attribute_count), pair(c, (uint32_t)a->counts.n, 0));
   put(c, call, offsetof(wick_call, exec), c->exec);
   LLVMTypeRef type = LLVMFunctionType(e->i32, &e->ptr, 1, 0);
-  keep_error(c, LLVMBuildCall2(e->b, type, emit_routine(c, op->routine, type), &call, 1, ""));
+  keep_error(c, LLVMBuildCall2(e->b, type, emit_routine(c, op, type), &call, 1, ""));
   return NULL;
 }

@@ -101,6 +101,46 @@ refuses 'a routine that fails' 3 \
 refuses 'two of one name' 2 'there is a routine com_example_snake already' \
   "$wick" run snakes.wick --plugin ./fails.so --plugin out/snake_routine.so --random 1
 
+# ---- with the routine's bitcode in the plugin
+whole=out/snake_whole.so
+gives 'compare, with bitcode' '^all 4 instructions agree' "$wick" compare "$net" --plugin $whole
+check 'compile, with bitcode' "$wick" compile "$net" --plugin $whole -q -o whole.wick
+gives 'nobody brings the routine' '^y f32\[4,4\] min -3.1494 max 6.24737 mean 0.644178$' \
+  "$wick" run whole.wick --random 1
+"$wick" inspect whole.wick | grep -q 'section routines' && bad 'it names a routine' || good
+for cpu in x86-64 avx2; do
+  check "for $cpu" "$wick" compile "$net" --plugin $whole --cpu $cpu -q -o "$cpu.wick"
+  gives "on $cpu" '^y f32\[4,4\] min -3.1494' "$wick" run "$cpu.wick" --random 1
+done
+refuses 'for another processor' 3 "com.example.Snake: its bitcode is for 'x86_64" \
+  "$wick" compile "$net" --plugin $whole --cpu aarch64 -q -o arm.wick
+check 'a bundle of it' "$wick" compile "$net" --plugin $whole --emit bundle -q -o snakes
+check 'link it' link
+gives 'run it' '^0 -0.7712 -2.0066$' ./bundle
+clang=$(sed -n 's/^CLANG:[A-Z]*=//p' out/CMakeCache.txt)
+bitcode() { # NAME, C on standard input: a plugin with it
+  check "bitcode $1" "$clang" -x c -O2 -I prefix/include/wick -emit-llvm -c - -o "$1.bc"
+  plugin "$1"
+}
+plugin() { # NAME: with NAME.bc
+  check "plugin $1" ${CC:-cc} -w -D_GNU_SOURCE -DSNAKE_BITCODE="\"$PWD/$1.bc\"" \
+    -I prefix/include/wick -fPIC -shared "$example/operator.c" -o "$1.so"
+}
+of() { refuses "$1" 3 "com.example.Snake: its bitcode $2" "$wick" run "$net" --plugin "./$3.so"; }
+head='#include "runtime/abi.h"
+int32_t com_example_snake(const wick_call *c)'
+bitcode calls <<<"#include <stdio.h>
+$head { return puts((char *)c->inputs->data); }"
+of 'a call that packages have not' "calls what code in a package cannot: 'puts'" calls
+bitcode counts <<<"static int n;
+$head { return c->attribute_count == 9 ? n++ : n; }
+void more(void) { n++; }"
+of 'a variable' "has a variable, for which packages have no place: 'n'" counts
+bitcode other <<<'int other(void) { return 0; }'
+of 'another function' "does not define 'com_example_snake'" other
+printf 'BC garbage' >broken.bc && plugin broken
+of 'no bitcode' 'cannot be read: ' broken
+
 # ---- models that do not fit the row
 changed() { # SED...: the network with something else in it
   sed -E "$@" "$net" >changed.onnxtxt

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/abi.h"
+#include "targets/cpu/custom_link.h"
 #include "targets/cpu/llvm/object.h"
 #include "targets/cpu/rare/rare_link.h"
 
@@ -97,6 +98,8 @@ wk_status wk_cpu_module_build(const wk_target_part *parts, size_t n, const wk_si
   WK_TRY(wk_object_target(simd, m->mod, &machine)); /* triple and layout, for what is linked */
   LLVMDisposeTargetMachine(machine);
   WK_TRY(emit_programs(m));
+  for (size_t i = 0; i < m->gen.linked.n; i++)
+    WK_TRY(wk_custom_link(&m->gen.e, m->gen.linked.data[i], complete));
   if (m->gen.rare) WK_TRY(wk_rare_link(m->ctx, m->mod, simd, m->gen.rare));
   if (complete && wk_rare_needs_memory(m->mod))
     WK_TRY(wk_rare_link(m->ctx, m->mod, simd, UINT32_C(1) << WK_RARE_memory));
