@@ -120,23 +120,12 @@ static wk_status emit(void *ctx, wk_parts *parts) {
   return wk_compilation_write(x->c);
 }
 
-/* Some size is a range in one of several bindings. */
-static bool mixes_ranges(const wk_compilation *c) {
-  bool any = false;
-  for (size_t i = 0; i < c->n && c->n > 1; i++) {
-    const wk_binding_set *b = &c->bound[i].binding;
-    for (size_t k = 0; k < b->binds.n; k++) any = any || b->binds.data[k].is_open;
-    for (size_t k = 0; k < b->shapes.n; k++) any = any || b->shapes.data[k].is_open;
-  }
-  return any;
-}
-
 static wk_status compile_binding(compiling *x) {
   wk_compilation *c = x->c;
   const wk_compile_options *o = c->o;
   wk_pipeline_options po = {.targets = &c->targets, .ends = {import, emit, x},
                             .stop_after = o->stop_after, .lays_variables = c->n == 1,
-                            .keeps_variables = mixes_ranges(c),
+                            .keeps_variables = c->n > 1,
                             .hook = after_step, .ctx = x};
   wk_compile_convert(o, &po.convert, &po.convert_block);
   if (o->budget) wk_bytes_parse(o->budget, &po.memory_budget);

@@ -53,6 +53,12 @@ wk_status wk_custom_register(const wk_custom_op *op) {
   if (other == op) return NULL;
   if (other)
     return wk_error(WK_USAGE, "there is an operator %s.%s already", op->domain, op->name);
+  for (size_t i = 0; i < registry.n; i++) {
+    const wk_custom_op *x = registry.ops[i];
+    if (x->bitcode != op->bitcode && !strcmp(x->routine, op->routine))
+      return wk_error(WK_USAGE, "%s.%s and %s.%s have other bitcode for one routine, %s", x->domain,
+                      x->name, op->domain, op->name, op->routine);
+  }
   if (registry.n == MAX_OPS) return wk_error(WK_RESOURCE, "more than %d custom operators", MAX_OPS);
   registry.ops[registry.n] = op;
   registry.n++;

@@ -88,18 +88,25 @@ static void drop_operand(branching *b, size_t k) {
   }
 }
 
+/* v of the graph, in the body. */
+static wk_value_id inside(branching *b, wk_value_id v, int s) {
+  wk_graph *body = body_of(b, s);
+  const wk_value *x = wk_val(b->g, v);
+  if (x->kind == WK_VALUE_CONSTANT) return wk_graph_constant(body, x->name, &x->type, x->data);
+  const size_t k = operand_of(b, v, s); /* which may move the inputs */
+  return body->inputs.data[k - 1];
+}
+
 /* Operand k is computed where it is read, by n. */
 static wk_status sink(branching *b, size_t k, const wk_node *n, wk_arena *a) {
   const int s = b->used[1].data[k];
   wk_graph *body = body_of(b, s);
   wk_value_id *in = wk_arena_alloc(a, (n->n_in + 1) * sizeof *in), y;
   for (uint32_t j = 0; j < n->n_in; j++) {
-    const wk_value *v = n->in[j] == WK_NONE ? NULL : wk_val(b->g, n->in[j]);
-    in[j] = !v ? WK_NONE
-            : v->kind == WK_VALUE_CONSTANT
-                ? wk_graph_constant(body, v->name, &v->type, v->data)
-                : body->inputs.data[operand_of(b, n->in[j], s) - 1];
-    if (v) b->count[n->in[j]]--;
+    in[j] = n->in[j];
+    if (in[j] == WK_NONE) continue;
+    in[j] = inside(b, in[j], s);
+    b->count[n->in[j]]--;
   }
   WK_TRY(wk_graph_add(body, &(wk_node_desc){.op = n->op, .name = n->name, .attrs = n->attrs,
                                             .in = in, .n_in = n->n_in, .n_out = 1}, &y));

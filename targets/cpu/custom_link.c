@@ -64,10 +64,10 @@ static wk_ssa compute(const wk_lanes *v, wk_expr_op op, wk_ssa a, wk_ssa b) {
   }
 }
 
-/* `declared` becomes Wick's own code: of vectors, or one lane of one. */
-static void define_function(wk_llvm *e, wk_ssa declared, wk_expr_op op, int bits) {
+/* Wick's own code for it, as a function of this type: of vectors, or one lane of one. */
+static wk_ssa define_function(wk_llvm *e, LLVMTypeRef type, wk_expr_op op, int bits) {
   wk_llvm_place place = wk_llvm_save(e);
-  LLVMTypeRef type = LLVMGlobalGetValueType(declared), result = LLVMGetReturnType(type);
+  LLVMTypeRef result = LLVMGetReturnType(type);
   const bool is_vector = LLVMGetTypeKind(result) == LLVMVectorTypeKind;
   const int lanes = is_vector ? (int)LLVMGetVectorSize(result) : e->simd->lanes * 32 / bits;
   const wk_lanes v = wk_lanes_make(e, lanes, bits);
@@ -84,7 +84,24 @@ static void define_function(wk_llvm *e, wk_ssa declared, wk_expr_op op, int bits
   wk_ssa y = compute(&v, op, args[0], args[1]), first = LLVMConstInt(e->i32, 0, 0);
   LLVMBuildRet(e->b, is_vector ? y : LLVMBuildExtractElement(e->b, y, first, ""));
   wk_llvm_restore(e, place);
-  LLVMReplaceAllUsesWith(declared, fn);
+  return fn;
+}
+
+typedef WK_VEC(LLVMValueRef) values;
+
+/* Who has it as an operand now: Wick's code for it may need the same intrinsic. */
+static values users_of(LLVMValueRef f) {
+  values users = {0};
+  for (LLVMUseRef u = LLVMGetFirstUse(f); u; u = LLVMGetNextUse(u))
+    wk_vec_push(&users, LLVMGetUser(u));
+  return users;
+}
+
+static void replace_in(const values *users, LLVMValueRef from, LLVMValueRef to) {
+  for (size_t i = 0; i < users->n; i++)
+    for (int k = 0; k < LLVMGetNumOperands(users->data[i]); k++)
+      if (LLVMGetOperand(users->data[i], (unsigned)k) == from)
+        LLVMSetOperand(users->data[i], (unsigned)k, to);
 }
 
 /* A declaration of bitcode: `real f(real)` or of two, or of vectors of reals. */
@@ -186,17 +203,54 @@ static wk_status check_calls(wk_llvm *e, const wk_custom_op *op, LLVMModuleRef p
   return NULL;
 }
 
-static void define_functions(wk_llvm *e) {
+static void define_declared(wk_llvm *e) {
   wk_expr_op op;
   int bits;
+  values declared = {0};
   for (LLVMValueRef f = LLVMGetFirstFunction(e->mod); f; f = LLVMGetNextFunction(f))
     if (LLVMIsDeclaration(f) && LLVMGetFirstUse(f) &&
         find_function(LLVMGetValueName(f), &op, &bits) && is_of_reals(e, f, op, bits))
-      define_function(e, f, op, bits);
+      wk_vec_push(&declared, f);
+  for (size_t i = 0; i < declared.n; i++) {
+    LLVMValueRef f = declared.data[i];
+    find_function(LLVMGetValueName(f), &op, &bits);
+    values users = users_of(f);
+    replace_in(&users, f, define_function(e, LLVMGlobalGetValueType(f), op, bits));
+    wk_vec_free(&users);
+  }
+  wk_vec_free(&declared);
+}
+
+/* The instruction that compilers make of fmod, and that would become a call of it. */
+static values remainders(LLVMModuleRef part) {
+  values all = {0};
+  for (LLVMValueRef f = LLVMGetFirstFunction(part); f; f = LLVMGetNextFunction(f))
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+      for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+        if (LLVMGetInstructionOpcode(i) == LLVMFRem) wk_vec_push(&all, i);
+  return all;
+}
+
+static void define_remainders(wk_llvm *e) {
+  values all = remainders(e->mod);
+  for (size_t i = 0; i < all.n; i++) {
+    LLVMValueRef x = all.data[i], args[] = {LLVMGetOperand(x, 0), LLVMGetOperand(x, 1)};
+    LLVMTypeRef real = LLVMTypeOf(x), params[] = {real, real};
+    LLVMTypeRef type = LLVMFunctionType(real, params, 2, 0);
+    const bool is_vector = LLVMGetTypeKind(real) == LLVMVectorTypeKind;
+    const int bits = (is_vector ? LLVMGetElementType(real) : real) == e->f32 ? 32 : 64;
+    wk_ssa fn = define_function(e, type, WK_EX_FMOD, bits);
+    LLVMPositionBuilderBefore(e->b, x);
+    LLVMReplaceAllUsesWith(x, LLVMBuildCall2(e->b, type, fn, args, 2, ""));
+    LLVMInstructionEraseFromParent(x);
+  }
+  wk_vec_free(&all);
 }
 
 static wk_status check(wk_llvm *e, const wk_custom_op *op, LLVMModuleRef part, bool complete) {
   if (!defines(part, op->routine)) return refused(op, "does not define", op->routine);
+  if (LLVMGetNamedGlobal(part, "llvm.global_ctors"))
+    return refused(op, "has constructors, which nobody would call", NULL);
   prune(part, op->routine);
   WK_TRY(check_globals(op, part));
   return complete ? check_calls(e, op, part) : NULL;
@@ -216,10 +270,16 @@ wk_status wk_custom_link(wk_llvm *e, const wk_custom_op *op, bool complete) {
   if (complete) {
     wk_llvm own;
     wk_llvm_init(&own, e->ctx, part, e->simd);
-    define_functions(&own);
+    define_declared(&own);
+    define_remainders(&own);
     wk_llvm_free(&own);
   }
-  if (LLVMLinkModules2(e->mod, part)) return refused(op, "cannot be linked", NULL);
+  if (LLVMLinkModules2(e->mod, part)) {
+    wk_status why = wk_object_error(e->ctx);
+    s = refused(op, "cannot be linked:", why ? why->message : "unknown");
+    wk_status_free(why);
+    return s;
+  }
   LLVMSetLinkage(LLVMGetNamedFunction(e->mod, op->routine), LLVMInternalLinkage);
   return wk_object_error(e->ctx);
 }

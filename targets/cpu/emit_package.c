@@ -71,6 +71,17 @@ static wk_status fill(wk_package *pkg, const wk_cpu_module *m, const wk_blob *bl
   return NULL;
 }
 
+/* What code of packages cannot do is the fault of the bitcode that plugins have brought. */
+static wk_status blame_bitcode(wk_status s, const wk_cpu_module *m) {
+  if (!s || !m->gen.linked.n) return s;
+  const wk_custom_op *op = m->gen.linked.data[0];
+  wk_status why = wk_error(WK_INPUT, "%s.%s%s: its bitcode does what code in a package cannot: %s",
+                           op->domain, op->name,
+                           m->gen.linked.n > 1 ? ", or another operator" : "", s->message);
+  wk_status_free(s);
+  return why;
+}
+
 wk_status wk_cpu_compile(const wk_target_part *parts, size_t n, const wk_emit_options *o,
                          const wk_simd *simd, wk_package *pkg, uint32_t *row,
                          wk_emit_result *result) {
@@ -84,7 +95,8 @@ wk_status wk_cpu_compile(const wk_target_part *parts, size_t n, const wk_emit_op
   wk_status s = wk_cpu_module_build(parts, n, simd, wk_symbol_text(a, model, 64), true, &m);
   if (!s) s = wk_object_emit(simd, m.mod, LLVMObjectFile, &object);
   if (!s)
-    s = wk_blob_link(LLVMGetBufferStart(object), LLVMGetBufferSize(object), machine, &blob);
+    s = blame_bitcode(wk_blob_link(LLVMGetBufferStart(object), LLVMGetBufferSize(object), machine,
+                                   &blob), &m);
   if (!s) s = fill(pkg, &m, &blob, machine, row);
   result->scratch_bytes = m.gen.scratch_bytes;
   if (blob.code) wk_blob_free(&blob);

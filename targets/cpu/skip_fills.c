@@ -153,7 +153,7 @@ static bool is_summed_below(const skipping *s, size_t by, int axis, const wk_lim
     for (uint32_t k = 0; k < wk_inst_views(inst); k++) {
       if (wk_inst_view(inst, k)->buffer != out->buffer) continue;
       bool is = own && (k == WK_CONTRACT_A || k == WK_CONTRACT_B) && is_number(l, &own->size) &&
-                summed_axis(inst, k, out) == axis;
+                summed_axis(inst, k, out) == axis && !is_written(s, l->size.buffer, by, i);
       if (!is) return false;
     }
   }

@@ -54,9 +54,10 @@ void wk_cl_tile_gpu_begin(wk_cl_tile *t) {
 }
 
 const char *wk_cl_tile_gpu_row_of(const wk_cl_tile *t, int pointer) {
-  return wk_cl_tile_listed(t, wk_arena_printf(t->m->a, "min(m0 + lr + %d, (long)%s - 1)",
-                                              pointer * items(t) * LOAD / DEPTH,
-                                              wk_cl_tile_rows(t)));
+  const char *row = wk_arena_printf(t->m->a, "min(m0 + lr + %d, (long)%s - 1)",
+                                    pointer * items(t) * LOAD / DEPTH, wk_cl_tile_rows(t));
+  if (t->live_rows) row = wk_arena_printf(t->m->a, "max(%s, 0l)", row); /* there may be none */
+  return wk_cl_tile_listed(t, row);
 }
 
 void wk_cl_tile_gpu_sums(const wk_cl_tile *t) {

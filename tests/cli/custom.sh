@@ -141,6 +141,62 @@ of 'another function' "does not define 'com_example_snake'" other
 printf 'BC garbage' >broken.bc && plugin broken
 of 'no bitcode' 'cannot be read: ' broken
 
+cat >all.c <<'C'
+#include <math.h>
+#include "runtime/abi.h"
+#define EACH(X) X(exp) X(log) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) \
+  X(asinh) X(atanh) X(tanh) X(erf) X(sqrt) X(floor) X(ceil) X(rint) X(trunc)
+#define SUM(g) y += g##f(v) + (float)g((double)v * 0.9);
+int32_t com_example_snake(const wick_call *c) {
+  const wick_call_tensor *t = c->inputs;
+  const float *x = t->data;
+  float *out = c->outputs->data;
+  int64_t n = 1;
+  for (uint32_t i = 0; i < t->rank; i++) n *= t->dims[i];
+  for (int64_t i = 0; i < n; i++) {
+    float v = 0.1f + 0.8f / (1 + x[i] * x[i]), y = 0;
+    EACH(SUM)
+    y += acoshf(1 + v) + (float)acosh(1.5 + v) + powf(v, 1.7f) + (float)pow(v, 0.3);
+    out[i] = y + fmodf(x[i], v) + (float)fmod(x[i], v);
+  }
+  return 0;
+}
+C
+cat >whole.c <<'C'
+#include "all.c"
+#include "compiler/target/plugin.h"
+__asm__(".section .rodata\ncode:\n.incbin \"" BITCODE "\"\ncode_end:\n.byte 0\n.previous\n");
+extern const char code[] __attribute__((visibility("hidden")));
+extern const char code_end[] __attribute__((visibility("hidden")));
+static const wk_custom_attr attrs[] = {{.name = "alpha", .kind = WK_CUSTOM_FLOAT, .def = 1}, {0}};
+static const wk_custom_op op = {
+    .domain = "com.example", .name = "Snake", .doc = "all of them", .min_in = 1, .max_in = 1,
+    .min_out = 1, .max_out = 1, .attrs = attrs, .reference = com_example_snake,
+    .routine = "com_example_snake", .bitcode = code, .bitcode_end = code_end};
+static const wk_custom_op *const ops[] = {&op, 0};
+WK_CUSTOM_PLUGIN(ops)
+C
+for flags in '-O1' '-O2 -fno-math-errno' '-O3 -ffast-math -mavx2'; do
+  [[ $flags != *avx2* ]] || grep -q avx2 /proc/cpuinfo || continue
+  # shellcheck disable=SC2086 # flags are several
+  check "all of <math.h>, $flags" "$clang" $flags -I prefix/include/wick -emit-llvm -c all.c -o all.bc
+  check 'a plugin of it' ${CC:-cc} -w -D_GNU_SOURCE -DBITCODE="\"$PWD/all.bc\"" \
+    -I prefix/include/wick -fPIC -shared whole.c -o whole.so -lm
+  for cpu in x86-64 avx2 ''; do
+    [[ $flags != *avx2* || $cpu != x86-64 ]] || continue
+    gives "on ${cpu:-this}" '^all 4 instructions agree' \
+      "$wick" compare "$net" --plugin ./whole.so ${cpu:+--cpu "$cpu"}
+  done
+done
+bitcode powers <<<"#include <math.h>
+$head { *(float *)c->outputs->data = exp2f(*(float *)c->inputs->data); return 0; }"
+of 'what becomes a call' "(calls|does) what code in a package cannot:.*'exp2f'" powers
+sed 's/"Snake"/"Other"/; s/snake_bitcode/other_bitcode/g' "$example/operator.c" >second.c
+check 'another operator' ${CC:-cc} -w -D_GNU_SOURCE -DSNAKE_BITCODE="\"$PWD/calls.bc\"" \
+  -I prefix/include/wick -fPIC -shared second.c -o second.so
+refuses 'two codes of one routine' 2 'have other bitcode for one routine, com_example_snake' \
+  "$wick" run "$net" --plugin $whole --plugin ./second.so --random 1
+
 # ---- models that do not fit the row
 changed() { # SED...: the network with something else in it
   sed -E "$@" "$net" >changed.onnxtxt
