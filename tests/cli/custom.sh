@@ -179,7 +179,8 @@ C
 for flags in '-O1' '-O2 -fno-math-errno' '-O3 -ffast-math -mavx2'; do
   [[ $flags != *avx2* ]] || grep -q avx2 /proc/cpuinfo || continue
   # shellcheck disable=SC2086 # flags are several
-  check "all of <math.h>, $flags" "$clang" $flags -I prefix/include/wick -emit-llvm -c all.c -o all.bc
+  check "all of <math.h>, $flags" "$clang" $flags -I prefix/include/wick -emit-llvm -c all.c \
+    -o all.bc
   check 'a plugin of it' ${CC:-cc} -w -D_GNU_SOURCE -DBITCODE="\"$PWD/all.bc\"" \
     -I prefix/include/wick -fPIC -shared whole.c -o whole.so -lm
   for cpu in x86-64 avx2 ''; do
