@@ -17,6 +17,7 @@ import tempfile
 import pathlib
 
 import cli
+import extents_builder
 import extents_models
 import peers
 
@@ -24,7 +25,7 @@ np, onnx = (peers.Module(name) for name in ("numpy", "onnx"))
 
 
 def build(o, path):
-    builder = extents_models.Builder()
+    builder = extents_builder.Builder()
     extents_models.encoder(builder, o.width, o.width // 64, 4 * o.width, o.layers, o.most)
     onnx.save(builder.model(), path)
 
