@@ -9,6 +9,7 @@
 
 #include "targets/cpu/llvm/object.h"
 #include "targets/cpu/llvm/vmath.h"
+#include "targets/cpu/rare/rare_link.h"
 
 static wk_status refused(const wk_custom_op *op, const char *what, const char *name) {
   return wk_error(WK_INPUT, "%s.%s: its bitcode %s%s%s%s", op->domain, op->name, what,
@@ -147,10 +148,6 @@ static bool defines(LLVMModuleRef part, const char *name) {
   return f && !LLVMIsDeclaration(f);
 }
 
-static bool is_memory_function(const char *name) {
-  return !strcmp(name, "memcpy") || !strcmp(name, "memmove") || !strcmp(name, "memset");
-}
-
 /* What the routine does not need. */
 static void prune(LLVMModuleRef part, const char *routine) {
   for (bool changed = true; changed;) {
@@ -195,7 +192,7 @@ static wk_status check_calls(wk_llvm *e, const wk_custom_op *op, LLVMModuleRef p
   for (LLVMValueRef f = LLVMGetFirstFunction(part); f; f = LLVMGetNextFunction(f)) {
     const char *name = LLVMGetValueName(f);
     if (!LLVMIsDeclaration(f) || !LLVMGetFirstUse(f) || !strncmp(name, "llvm.", 5) ||
-        is_memory_function(name))
+        wk_rare_is_memory(name))
       continue;
     if (!find_function(name, &known, &bits) || !is_of_reals(e, f, known, bits))
       return refused(op, "calls what code in a package cannot:", name);

@@ -32,7 +32,7 @@ static wk_status link_file(LLVMContextRef ctx, LLVMModuleRef mod, const wk_simd 
   return wk_error(WK_INTERNAL, "no bitcode of rare/%s.c for %s", file, simd->name);
 }
 
-static bool is_memory_function(const char *name) {
+bool wk_rare_is_memory(const char *name) {
   return strcmp(name, "memcpy") == 0 || strcmp(name, "memmove") == 0 ||
          strcmp(name, "memset") == 0;
 }
@@ -44,7 +44,7 @@ static bool is_ours(const char *name) { return strncmp(name, "wk_rare_", 8) == 0
 static void make_internal(LLVMModuleRef mod) {
   for (LLVMValueRef f = LLVMGetFirstFunction(mod); f; f = LLVMGetNextFunction(f)) {
     const char *name = LLVMGetValueName(f);
-    if (!LLVMIsDeclaration(f) && (is_ours(name) || is_memory_function(name)))
+    if (!LLVMIsDeclaration(f) && (is_ours(name) || wk_rare_is_memory(name)))
       LLVMSetLinkage(f, LLVMInternalLinkage);
   }
 }
@@ -73,7 +73,7 @@ bool wk_rare_needs_memory(LLVMModuleRef mod) {
   for (LLVMValueRef f = LLVMGetFirstFunction(mod); f; f = LLVMGetNextFunction(f)) {
     const char *name = LLVMGetValueName(f);
     bool is_intrinsic = strncmp(name, "llvm.mem", 8) == 0;
-    if ((is_intrinsic || is_memory_function(name)) && LLVMGetFirstUse(f)) return true;
+    if ((is_intrinsic || wk_rare_is_memory(name)) && LLVMGetFirstUse(f)) return true;
   }
   return false;
 }

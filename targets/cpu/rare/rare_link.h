@@ -24,6 +24,8 @@ typedef enum {
  * nobody calls. */
 wk_status wk_rare_link(LLVMContextRef ctx, LLVMModuleRef mod, const wk_simd *simd,
                        uint32_t files) WK_MUST_CHECK;
+/* memcpy, memmove or memset: what code generation may call. */
+bool wk_rare_is_memory(const char *name);
 /* True when code generation may call memcpy, memmove or memset. */
 bool wk_rare_needs_memory(LLVMModuleRef mod);
 
