@@ -124,8 +124,7 @@ static wk_status compile_binding(compiling *x) {
   wk_compilation *c = x->c;
   const wk_compile_options *o = c->o;
   wk_pipeline_options po = {.targets = &c->targets, .ends = {import, emit, x},
-                            .stop_after = o->stop_after, .lays_variables = c->n == 1,
-                            .keeps_variables = c->n > 1,
+                            .stop_after = o->stop_after, .shares_variables = c->n > 1,
                             .hook = after_step, .ctx = x};
   wk_compile_convert(o, &po.convert, &po.convert_block);
   if (o->budget) wk_bytes_parse(o->budget, &po.memory_budget);

@@ -123,7 +123,7 @@ static void count_module(const wk_module *m, wk_pipeline_report *r) {
 
 static wk_status step_integer(pipeline *l, wk_part *part, int64_t *changes) {
   (void)part;
-  l->m->keeps_variables = l->o->keeps_variables;
+  l->m->keeps_variables = l->o->shares_variables;
   WK_TRY(wk_integer_convert(l->m, changes));
   WK_TRY(wk_module_verify(l->m));
   count_module(l->m, l->report);
@@ -184,7 +184,7 @@ static wk_status step_partition(pipeline *l, wk_part *part, int64_t *changes) {
   l->parts = NULL;
   l->cuts_again = false;
   l->report->peak_in_model_order = l->report->peak_ordered = 0;
-  WK_TRY(wk_partition(l->m, l->owners, &l->refused, l->o->lays_variables, &l->parts));
+  WK_TRY(wk_partition(l->m, l->owners, &l->refused, !l->o->shares_variables, &l->parts));
   *changes = (int64_t)l->parts->parts.n - 1;
   return NULL;
 }

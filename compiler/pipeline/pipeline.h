@@ -69,8 +69,7 @@ typedef struct {
   bool graph_only;              /* stop before lowering, when the graph passes are through */
   bool portable;                /* leave out what the evaluator cannot run */
   bool unplaced;                /* leave out the last step */
-  bool lays_variables;          /* no other program has this one's variables */
-  bool keeps_variables;         /* as in wk_module */
+  bool shares_variables;        /* with other programs: they keep their types and layouts */
   wk_step_hook hook;
   void *ctx;
 } wk_pipeline_options;
