@@ -50,7 +50,7 @@ static void see_addends(const wk_graph *g, wk_value_id scores, bool *seen) {
   wk_vec_push(&todo, scores);
   for (size_t at = 0; at < todo.n; at++) {
     wk_value_id v = todo.data[at];
-    const wk_node *n = wk_val(g, v)->kind == WK_VALUE_NODE ? wk_nod(g, wk_val(g, v)->node) : NULL;
+    const wk_node *n = wk_def(g, v);
     if (seen[v]) continue;
     seen[v] = true;
     bool is_moved = n && n->n_in && wk_op_get(n->op)->cls == WK_CLASS_MOVEMENT;

@@ -43,7 +43,7 @@ typedef struct {
 
 static bool is_piece(const wk_graph *g, wk_value_id part, piece *out) {
   const wk_value *v = wk_val(g, part);
-  const wk_node *n = v->kind == WK_VALUE_NODE ? wk_nod(g, v->node) : NULL;
+  const wk_node *n = wk_def(g, part);
   if (!n || n->op != WK_OP_PAD || n->n_in > 1) return false;
   const wk_attr_pad *p = WK_ATTR(n, pad);
   *out = (piece){.part = part, .x = n->in[0], .axis = -1};

@@ -11,11 +11,6 @@ static bool is_float(const wk_graph *g, wk_value_id v) {
   return v != WK_NONE && wk_dtype_is_float(wk_val(g, v)->type.dtype);
 }
 
-static const wk_node *maker(const wk_graph *g, wk_value_id v) {
-  const wk_value *x = wk_val(g, v);
-  return x->kind == WK_VALUE_NODE ? wk_nod(g, x->node) : NULL;
-}
-
 static bool is_scalar_constant(const wk_graph *g, wk_value_id v) {
   return wk_is_const(g, v) && wk_type_count(&wk_val(g, v)->type) == 1;
 }
@@ -31,7 +26,7 @@ static const char *real_operand(const wk_graph *g, const wk_node *n, wk_arena *a
     wk_value_id v = n->in[k];
     if (!is_float(g, v) || is_scalar_constant(g, v)) continue;
     if (n->op == WK_OP_LAYER_NORM && k > 0 && wk_is_const(g, v)) continue;
-    const wk_node *d = maker(g, v);
+    const wk_node *d = wk_def(g, v);
     if (!d || d->op != WK_OP_DEQUANTIZE)
       return wk_arena_printf(a, "operand %s is not quantised", wk_val(g, v)->name);
     if (!wk_is_const(g, d->in[0]) && !is_plain_quantised(g, d))

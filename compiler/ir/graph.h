@@ -121,7 +121,7 @@ struct wk_module {
   wk_map *names;             /* of graphs; value: 0 when the graph is gone */
   WK_VEC(wk_labels) labels;  /* of outputs of main, at most one of each */
   WK_VEC(wk_open_axis) open_axes; /* inputs before outputs */
-  bool keeps_variables; /* in their types: another program, in other shapes, has them as well */
+  bool keeps_variables; /* in their types: other programs have them as well */
   WK_VEC(wk_value_scale) quantised; /* as they were before conversion to integers */
   WK_VEC(void *) blobs;      /* malloc'ed constant data, freed with the module */
   WK_VEC(wk_file) files;     /* maps that constants point into, unmapped with the module */
@@ -143,6 +143,11 @@ void wk_module_drop_graphs(wk_module *m, size_t n); /* all but the first n */
 
 static inline wk_value *wk_val(const wk_graph *g, wk_value_id v) { return &g->values.data[v]; }
 static inline wk_node *wk_nod(const wk_graph *g, wk_node_id n) { return &g->nodes.data[n]; }
+/* The node that makes a value, NULL for constants, inputs and WK_NONE. The pointer dies when nodes
+ * are added. */
+static inline wk_node *wk_def(const wk_graph *g, wk_value_id v) {
+  return v != WK_NONE && wk_val(g, v)->kind == WK_VALUE_NODE ? wk_nod(g, wk_val(g, v)->node) : NULL;
+}
 #define WK_ATTR(node, opname) ((wk_attr_##opname *)(node)->attrs)
 static inline bool wk_is_const(const wk_graph *g, wk_value_id v) {
   return v != WK_NONE && wk_val(g, v)->kind == WK_VALUE_CONSTANT;

@@ -58,7 +58,7 @@ static bool is_real(wk_dtype t) { return t == WK_F32 || t == WK_F16 || t == WK_B
 /* The constant that v is, or is the transpose of, as [n, k], k being axis `k_axis` of v. */
 static bool find_matrix(const job *s, wk_value_id v, int k_axis, matrix *x) {
   const wk_value *val = wk_val(s->g, v);
-  const wk_node *turn = val->kind == WK_VALUE_NODE ? wk_nod(s->g, val->node) : NULL;
+  const wk_node *turn = wk_def(s->g, v);
   if (val->type.rank != 2) return false;
   if (turn && turn->op == WK_OP_TRANSPOSE && WK_ATTR(turn, transpose)->perm.v[0] == 1) {
     v = turn->in[0];

@@ -321,8 +321,7 @@ static int64_t largest(const demand *d, wk_value_id v) {
 /* ---- positions ------------------------------------------------------------------------------- */
 
 static const wk_expr *body_of(const demand *d, wk_value_id v) {
-  const wk_value *x = wk_val(d->g, v);
-  const wk_node *n = x->kind == WK_VALUE_NODE ? wk_nod(d->g, x->node) : NULL;
+  const wk_node *n = wk_def(d->g, v);
   return n && n->op == WK_OP_MAP && n->n_out == 1 ? WK_ATTR(n, map)->body : NULL;
 }
 

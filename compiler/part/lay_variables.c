@@ -26,8 +26,7 @@ typedef struct {
 } change;
 
 static const wk_node *made_by(const wk_graph *g, wk_value_id v, wk_op op) {
-  const wk_value *x = wk_val(g, v);
-  const wk_node *n = x->kind == WK_VALUE_NODE ? wk_nod(g, x->node) : NULL;
+  const wk_node *n = wk_def(g, v);
   return n && n->op == op && n->predicate == WK_NONE ? n : NULL;
 }
 

@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-wk_node *wk_def(const wk_graph *g, wk_value_id v) {
-  if (v == WK_NONE || wk_val(g, v)->kind != WK_VALUE_NODE) return NULL;
-  return wk_nod(g, wk_val(g, v)->node);
-}
-
 wk_node *wk_def_op(const wk_graph *g, wk_value_id v, wk_op op) {
   wk_node *n = wk_def(g, v);
   return n && n->op == op && !n->dead ? n : NULL;

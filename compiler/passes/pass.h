@@ -9,10 +9,7 @@
 #include "compiler/passes/passes.def"
 #undef PASS
 
-/* The defining node of a value, NULL for constants and inputs. The pointer dies when nodes are
- * added. */
-wk_node *wk_def(const wk_graph *g, wk_value_id v);
-/* As above, when it has this operator. */
+/* wk_def, when it has this operator. */
 wk_node *wk_def_op(const wk_graph *g, wk_value_id v, wk_op op);
 /* The value has exactly one use, and that is by a node. */
 bool wk_single_use(const wk_uses *u, wk_value_id v);

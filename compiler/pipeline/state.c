@@ -331,8 +331,7 @@ static wk_status keep_auto(keeping *k, const char *path, wk_notes *notes) {
 
 /* The reshape or transposition that makes v; NULL: it is something else. */
 static const wk_node *reordering(const wk_graph *g, wk_value_id v) {
-  const wk_value *x = wk_val(g, v);
-  const wk_node *n = x->kind == WK_VALUE_NODE ? wk_nod(g, x->node) : NULL;
+  const wk_node *n = wk_def(g, v);
   bool is_it = n && (n->op == WK_OP_RESHAPE || n->op == WK_OP_TRANSPOSE);
   return is_it && n->predicate == WK_NONE ? n : NULL;
 }

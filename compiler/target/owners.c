@@ -40,8 +40,7 @@ static bool has_trained_variables(const wk_graph *g) {
 
 /* The node that makes v, and nothing else; NULL: there is none. */
 static const wk_node *maker(const wk_graph *g, wk_value_id v) {
-  const wk_value *x = wk_val(g, v);
-  const wk_node *n = x->kind == WK_VALUE_NODE ? wk_nod(g, x->node) : NULL;
+  const wk_node *n = wk_def(g, v);
   return n && n->n_out == 1 ? n : NULL;
 }
 
@@ -62,7 +61,7 @@ static bool *updaters(const wk_graph *g, wk_arena *a) {
     const wk_node *n = maker(g, g->outputs.data[i]);
     for (int k = 0; k < MOST_STEPS && n; k++) {
       is[n - g->nodes.data] = true;
-      wk_value_id from = n->n_in ? n->in[0] : WK_NONE;
+      const wk_value_id from = n->n_in ? n->in[0] : WK_NONE;
       n = from != WK_NONE && wk_use_count(&uses, from) == 1 ? maker(g, from) : NULL;
       if (n && !only_writes_or_moves(n)) n = NULL;
     }

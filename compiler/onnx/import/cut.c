@@ -162,7 +162,7 @@ static bool *depends_on_inputs(const wk_graph *g, wk_arena *a) {
   for (wk_value_id v = 0; v < g->values.n; v++) { /* operands are mostly older than results */
     const wk_value *x = wk_val(g, v);
     depends[v] = x->kind == WK_VALUE_INPUT;
-    const wk_node *n = x->kind == WK_VALUE_NODE ? wk_nod(g, x->node) : NULL;
+    const wk_node *n = wk_def(g, v);
     for (uint32_t i = 0; n && i < n->n_in && !depends[v]; i++)
       depends[v] = n->in[i] != WK_NONE && (n->in[i] > v || depends[n->in[i]]);
   }

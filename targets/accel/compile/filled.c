@@ -8,11 +8,6 @@
 /* What is known of a tensor of bools or bytes from the position on. */
 typedef enum { IS_FALSE, IS_TRUE } constancy;
 
-static const wk_node *maker(const wk_graph *g, wk_value_id v) {
-  const wk_value *x = wk_val(g, v);
-  return x->kind == WK_VALUE_NODE ? wk_nod(g, x->node) : NULL;
-}
-
 static const wk_type *type_of(const wk_graph *g, wk_value_id v) { return &wk_val(g, v)->type; }
 
 /* ---- movement -------------------------------------------------------------------------------- */
@@ -73,7 +68,7 @@ static bool compared(const wk_graph *g, const wk_node *n, int axis, constancy wa
 
 static bool bool_from(const wk_graph *g, wk_value_id v, int axis, constancy want,
                       wk_accel_filled *out) {
-  const wk_node *n = maker(g, v);
+  const wk_node *n = wk_def(g, v);
   if (!n || n->predicate != WK_NONE) return false;
   if (compared(g, n, axis, want, out)) return true;
   if (n->op == WK_OP_NOT) return bool_from(g, n->in[0], axis, !want, out);
@@ -122,7 +117,7 @@ static bool chosen(const wk_graph *g, const wk_node *n, int axis, wk_accel_fille
 }
 
 bool wk_accel_filled_of(const wk_graph *g, wk_value_id v, int axis, wk_accel_filled *out) {
-  const wk_node *n = maker(g, v);
+  const wk_node *n = wk_def(g, v);
   if (!n || n->predicate != WK_NONE || n->n_in == 0) return false;
   for (uint32_t k = 0; is_least_of_two(n) && k < 2; k++)
     if (!is_apart(g, n, n->in[k], axis) &&

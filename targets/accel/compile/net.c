@@ -574,7 +574,7 @@ static bool give_output(wk_accel_making *k, size_t i) {
   wk_value_id v = k->g->outputs.data[i];
   wk_accel_operand x, y;
   const wk_value *out = wk_val(k->g, v);
-  k->node = out->kind == WK_VALUE_NODE ? wk_nod(k->g, out->node) : NULL;
+  k->node = wk_def(k->g, v);
   if (!known(k, v, &x)) return false;
   wk_accel_tensor *t = &k->net->tensors.data[x.tensor];
   if (t->segment == WK_SEGMENT_WORK && wk_operand_is_laid(k->net->n, &x, t->bytes)) {
