@@ -205,18 +205,19 @@ static void add_limit(wk_gen *c, wk_gen_graph *gg, wk_inst *i, int axis, wk_valu
   if (l.size.step == 0) i->limits[i->n_limits++] = l;
 }
 
-/* Rows of several axes are for products alone. */
+/* Rows of several axes are for products alone; none list what a gather reads. */
 static void add_need(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i, int d, int axis) {
   int span;
   wk_value_id below = wk_gen_needed_below(gg, n, axis, &span);
   bool is_product = n->op == WK_OP_MATMUL;
-  if (span > 1 && !is_product) return;
+  if (span > (n->op != WK_OP_GATHER) && !is_product) return;
   if (is_product && d + span >= i->operands[0].rank && span) return;
   add_limit(c, gg, i, d, below);
 }
 
 static void set_limits(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i) {
-  bool is_plain = n->op == WK_OP_MAP || n->op == WK_OP_REDUCE || n->op == WK_OP_MATMUL;
+  bool is_plain = n->op == WK_OP_MAP || n->op == WK_OP_REDUCE || n->op == WK_OP_MATMUL ||
+                  n->op == WK_OP_GATHER;
   int rank = i->operands[0].rank;
   if (!gg->demand || !is_plain) return;
   if (n->op == WK_OP_MATMUL) add_limit(c, gg, i, rank, summed_below(gg, n));

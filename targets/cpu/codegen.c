@@ -139,14 +139,15 @@ void wk_codegen_run(wk_codegen *c, const wk_cpu_kernel *k, const wk_ssa *args, u
   if (k->scratch_bytes > c->scratch_bytes) c->scratch_bytes = k->scratch_bytes;
   for (uint32_t a = 0; a < n; a++)
     wk_llvm_store(e, args[a], wk_llvm_off(e, c->args, (int64_t)a * 8));
+  wk_ssa tasks = k->live_tasks ? k->live_tasks : wk_llvm_int(e, k->n_tasks);
   if (k->n_tasks == 1 || nanoseconds < SMALL_NS) {
     wk_ssa scratch = field(c, offsetof(wick_exec, scratch), e->ptr);
-    wk_ssa direct[] = {c->args, scratch, wk_llvm_int(e, 0), wk_llvm_int(e, k->n_tasks)};
+    wk_ssa direct[] = {c->args, scratch, wk_llvm_int(e, 0), tasks};
     wk_llvm_call(e, k->task, direct, 4);
     return;
   }
   double grain = (double)k->n_tasks * PIECE_NS / nanoseconds;
-  wk_ssa run[] = {c->exec, thunk(c, k->task), c->args, wk_llvm_int(e, k->n_tasks),
+  wk_ssa run[] = {c->exec, thunk(c, k->task), c->args, tasks,
                   wk_llvm_int(e, grain < 1 ? 1 : (int64_t)grain)};
   wk_llvm_call(e, parallel(c), run, 5);
 }

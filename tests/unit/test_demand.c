@@ -160,6 +160,16 @@ static const struct {
      "  %p = matmul(%x, %w)\n  %s = scatter_nd(%d, %j, %p) {reduction=\"add\"}\n"
      "  output %s\n}}",
      {"map", "matmul", "scatter_nd"}},
+    /* what a gather reads, below a size; of a predicate there is no list for it */
+    {"module \"m\" { graph @main(%t: f32[9,4], %j: i64[8], %w: f32[4,4], %n: i64[]) {\n"
+     "  %i = constant i64[8,1] {0, 1, 2, 3, 4, 5, 6, 7}\n"
+     "  %x = gather(%t, %j) {axis=0}\n  %h = matmul(%x, %w)\n"
+     "  %y = map(%i, %n, %h) {body=\"select(lt(%0, %1), %2, 0.0f32)\"}\n  output %y\n}}",
+     {"gather below 0 %n", "matmul below 0 %n", "map"}},
+    {"module \"m\" { graph @main(%t: f32[9,64], %j: i64[64], %w: f32[64,64], %p: bool[64]) {\n"
+     "  %x = gather(%t, %j) {axis=0}\n  %h = matmul(%x, %w)\n  %c = reshape(%p) {shape=[64,1]}\n"
+     "  %y = map(%c, %h) {body=\"select(%0, %1, 0.0f32)\"}\n  output %y\n}}",
+     {"gather", LIST, "matmul below 0 %count of %rows", "map"}},
     /* what a loop scans beside a slice of a predicate */
     {"module \"m\" { graph @main(%x: f32[64,64], %w: f32[64,64], %p: bool[8,8], %s: f32[8,64]) {\n"
      "  %h = matmul(%x, %w)\n  %t = reshape(%h) {shape=[8,8,64]}\n"

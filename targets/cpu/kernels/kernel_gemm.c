@@ -6,6 +6,7 @@
  * that a group's panels stay in level 2. Inside a task: row pointers once, then for each panel and
  * each block of k all tiles. k is cut so that the panel block in use and the one being prefetched
  * fit level 2 together; partial sums wait in scratch. */
+#include "targets/cpu/kernels/cut.h"
 #include "targets/cpu/kernels/gemm.h"
 #include "targets/cpu/kernels/rows.h"
 
@@ -16,7 +17,6 @@ enum {
   TASK_FLOPS = 3000000,
   MAX_TASKS = 64,
   FEW_TASKS = 4,
-  FEW_TILES = 8,
   K_BLOCK_BYTES = 132 << 10,
   TABLE_BYTES = 32 << 10,
   SCRATCH_BYTES = 56 << 10,
@@ -132,19 +132,8 @@ typedef struct {
   wk_ssa scratch, tile0, tile1, row0;
   wk_ssa units, k_blocks; /* of k that are summed up: elements of one tap, or taps; blocks */
   wk_ssa columns;         /* NULL: all */
-  wk_ssa live;            /* rows that are needed, where a tile may be much longer; NULL: all */
+  wk_cut cut;             /* of the rows into tiles */
 } driver;
-
-static wk_ssa rounded_up(wk_llvm *e, wk_ssa n, int64_t by) {
-  return wk_llvm_div(e, wk_llvm_add(e, n, wk_llvm_int(e, by - 1)), by);
-}
-
-static wk_ssa first_row(driver *d, wk_ssa tile) {
-  wk_llvm *e = d->e;
-  wk_ssa extra =
-      d->p->taller == 0 ? wk_llvm_int(e, 0) : wk_llvm_min(e, tile, wk_llvm_int(e, d->p->taller));
-  return wk_llvm_add(e, wk_llvm_mul(e, tile, d->p->base), extra);
-}
 
 static wk_ssa batch_base(driver *d, wk_ssa args, int i, wk_ssa b0, wk_ssa b1,
                          const int64_t stride[2]) {
@@ -224,20 +213,20 @@ static void call_tile(driver *d, const panel *pn, int64_t rows, const wk_ssa *ar
   wk_llvm_call(d->e, wk_tile_codegen(d->e, &key), args, WK_TILE_OPS + 2 * d->g->epi->n_operands);
 }
 
-/* Tiles are called with the rows that they have, or with half of them where that is enough. */
-static void call_tile_of(driver *d, const panel *pn, int64_t rows, wk_ssa row, const wk_ssa *args) {
+/* `rows`: that the tile has; the next height that there is does, as rows behind them may be
+ * anything. */
+static void call_tile_of(driver *d, const panel *pn, wk_ssa rows, const wk_ssa *args) {
   wk_llvm *e = d->e;
-  wk_llvm_branch s;
-  int64_t half = (rows + 1) / 2;
-  if (!d->live || half == rows) {
-    call_tile(d, pn, rows, args);
-    return;
+  wk_llvm_branch s[WK_CUT_HEIGHTS];
+  int64_t heights[WK_CUT_HEIGHTS];
+  int n = wk_cut_heights(d->p, heights);
+  for (int i = 0; i + 1 < n; i++) {
+    wk_llvm_if(e, &s[i], wk_llvm_lt(e, rows, wk_llvm_int(e, heights[i] + 1)));
+    call_tile(d, pn, heights[i], args);
+    wk_llvm_else(e, &s[i]);
   }
-  wk_llvm_if(e, &s, wk_llvm_lt(e, wk_llvm_int(e, half), wk_llvm_sub(e, d->live, row)));
-  call_tile(d, pn, rows, args);
-  wk_llvm_else(e, &s);
-  call_tile(d, pn, half, args);
-  wk_llvm_endif(e, &s);
+  call_tile(d, pn, heights[n - 1], args);
+  for (int i = n - 1; i-- > 0;) wk_llvm_endif(e, &s[i]);
 }
 
 static void tile_loop(driver *d, const panel *pn, wk_ssa b, wk_ssa flags) {
@@ -263,21 +252,23 @@ static void tile_loop(driver *d, const panel *pn, wk_ssa b, wk_ssa flags) {
   if (by_tap) table = wk_llvm_at(e, table, wk_llvm_mul(e, pn->k_at, astep));
   wk_llvm_loop l;
   wk_llvm_begin(e, &l, d->tile0, d->tile1, 1, NULL, 0);
-  wk_ssa local = wk_llvm_sub(e, l.i, d->tile0), row = first_row(d, l.i);
+  wk_ssa local = wk_llvm_sub(e, l.i, d->tile0), row = wk_cut_first(e, &d->cut, l.i);
   args[WK_TILE_ATAB] = wk_llvm_at(e, table, wk_llvm_mul(e, local, g->taps * astep));
   args[WK_TILE_PF] = prefetch_at(d, pn, b, depth, l.i);
   wk_ssa part = wk_llvm_mul(e, local, p->rows * pn->nv * e->simd->lanes * 4);
   args[WK_TILE_PART] = wk_llvm_at(e, wk_llvm_off(e, d->scratch, p->part_at), part);
   epilogue_args(d, pn, row, args);
-  if (p->taller > 0) {
+  if (g->row_limit) {
+    call_tile_of(d, pn, wk_cut_live(e, &d->cut, l.i), args);
+  } else if (p->taller > 0) {
     wk_llvm_branch s;
     wk_llvm_if(e, &s, wk_llvm_lt(e, l.i, wk_llvm_int(e, p->taller)));
-    call_tile_of(d, pn, p->rows, row, args);
+    call_tile(d, pn, p->rows, args);
     wk_llvm_else(e, &s);
-    call_tile_of(d, pn, p->base, row, args);
+    call_tile(d, pn, p->base, args);
     wk_llvm_endif(e, &s);
   } else {
-    call_tile_of(d, pn, p->base, row, args);
+    call_tile(d, pn, p->base, args);
   }
   wk_llvm_end(e, &l, NULL);
 }
@@ -299,8 +290,7 @@ static wk_ssa panel_block(driver *d, const panel *pn) {
       e, d->b,
       wk_llvm_add(e, wk_llvm_mul(e, pn->k_at, word * g->b_k), wk_llvm_mul(e, pn->column, g->b_n)));
   wk_ssa dst = wk_llvm_off(e, d->scratch, d->p->pack_at + first);
-  wk_ssa depth =
-      wk_llvm_min(e, wk_llvm_int(e, d->p->k_step), wk_llvm_sub(e, d->units, pn->k_at));
+  wk_ssa depth = wk_llvm_min(e, wk_llvm_int(e, d->p->k_step), wk_llvm_sub(e, d->units, pn->k_at));
   if (d->p->k_blocks == 1) depth = d->units;
   wk_ssa left = wk_llvm_sub(e, wk_llvm_int(e, g->n), pn->column);
   bool is_straight = g->b_n == element;
@@ -354,7 +344,7 @@ static void panel_loops(driver *d, wk_ssa group) {
   if (plain > 0) {
     wk_llvm_loop l;
     wk_ssa end = wk_llvm_min(e, p1, wk_llvm_int(e, plain));
-    if (d->columns) end = wk_llvm_min(e, end, rounded_up(e, d->columns, width));
+    if (d->columns) end = wk_llvm_min(e, end, wk_cut_up(e, d->columns, width));
     wk_llvm_begin(e, &l, p0, end, 1, NULL, 0);
     panel pn = {
         .nv = ps->nv, .column = wk_llvm_mul(e, l.i, width), .b_bytes = wk_llvm_mul(e, l.i, bytes)};
@@ -387,18 +377,6 @@ static wk_ssa list_of(const driver *d, wk_ssa args) {
   return wk_llvm_load(d->e, d->e->ptr, wk_llvm_off(d->e, args, 8 * (3 + g->epi->n_operands + n)));
 }
 
-/* Tiles that hold all rows below the limit: the first ones are taller by a row. */
-static wk_ssa limit_of_tiles(driver *d, wk_ssa args) {
-  wk_llvm *e = d->e;
-  const wk_gemm_plan *p = d->p;
-  wk_ssa rows = wk_llvm_mul(e, limit(d, args, d->g->row_limit), d->g->limit_rows);
-  wk_ssa taller = wk_llvm_int(e, p->taller * p->rows);
-  d->live = p->tiles <= FEW_TILES ? rows : NULL;
-  wk_ssa behind = rounded_up(e, wk_llvm_sub(e, rows, taller), p->base);
-  behind = wk_llvm_add(e, behind, wk_llvm_int(e, p->taller));
-  return wk_llvm_select(e, wk_llvm_lt(e, rows, taller), rounded_up(e, rows, p->rows), behind);
-}
-
 /* What is summed up; of its blocks there is one at least, which writes the result. */
 static void set_depth(driver *d, wk_ssa args) {
   wk_llvm *e = d->e;
@@ -408,8 +386,16 @@ static void set_depth(driver *d, wk_ssa args) {
   d->columns = g->column_limit ? limit(d, args, g->column_limit) : NULL;
   if (!g->fold_limit) return;
   d->units = wk_llvm_min(e, d->units, limit(d, args, g->fold_limit));
-  wk_ssa one = wk_llvm_int(e, 1), blocks = rounded_up(e, d->units, d->p->k_step);
+  wk_ssa one = wk_llvm_int(e, 1), blocks = wk_cut_up(e, d->units, d->p->k_step);
   d->k_blocks = wk_llvm_select(e, wk_llvm_lt(e, blocks, one), one, blocks);
+}
+
+static void set_cut(driver *d, wk_ssa args) {
+  const wk_gemm *g = d->g;
+  d->cut = wk_cut_whole(d->e, d->p);
+  if (!g->row_limit) return;
+  wk_ssa rows = wk_llvm_mul(d->e, limit(d, args, g->row_limit), g->limit_rows);
+  d->cut = wk_cut_of(d->e, d->p, wk_llvm_min(d->e, rows, wk_llvm_int(d->e, g->m)));
 }
 
 static void task_body(driver *d, wk_ssa args, wk_ssa index) {
@@ -429,13 +415,21 @@ static void task_body(driver *d, wk_ssa args, wk_ssa index) {
                          wk_llvm_int(e, p->tiles));
   wk_llvm_branch some;
   set_depth(d, args);
+  set_cut(d, args);
   if (g->row_limit) {
-    d->tile1 = wk_llvm_min(e, d->tile1, limit_of_tiles(d, args));
+    d->tile1 = wk_llvm_min(e, d->tile1, d->cut.tiles);
     wk_llvm_if(e, &some, wk_llvm_lt(e, d->tile0, d->tile1));
   }
-  d->row0 = first_row(d, d->tile0);
-  const wk_ssa rows_args[] = {d->scratch, a, d->tile0, d->tile1, d->row0, first_row(d, d->tile1),
-                              g->has_list ? list_of(d, args) : NULL};
+  d->row0 = wk_cut_first(e, &d->cut, d->tile0);
+  const wk_ssa rows_args[] = {[WK_ROWS_SCRATCH] = d->scratch,
+                              [WK_ROWS_A] = a,
+                              [WK_ROWS_TILE0] = d->tile0,
+                              [WK_ROWS_TILE1] = d->tile1,
+                              [WK_ROWS_ROW0] = d->row0,
+                              [WK_ROWS_ROW1] = wk_cut_first(e, &d->cut, d->tile1),
+                              [WK_ROWS_BASE] = d->cut.base,
+                              [WK_ROWS_TALLER] = d->cut.taller,
+                              [WK_ROWS_LIST] = g->has_list ? list_of(d, args) : NULL};
   wk_llvm_call(e, wk_rows_codegen(e, g, p, d->id), rows_args, wk_rows_args(g));
   panel_loops(d, group);
   if (g->row_limit) wk_llvm_endif(e, &some);

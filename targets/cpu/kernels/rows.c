@@ -6,6 +6,7 @@
  * Strips. Where the input is not contiguous along channels (NCHW) or has few of them (first layer),
  * the input rows that the task needs are first copied into scratch as padded NHWC; a whole row of
  * the window (kw * cin values) is then one contiguous tap. */
+#include "targets/cpu/kernels/cut.h"
 #include "targets/cpu/kernels/rows.h"
 
 #include <stdio.h>
@@ -159,6 +160,7 @@ typedef struct {
   const wk_gemm *g;
   const wk_gemm_plan *p;
   wk_ssa a, scratch, tile0, tile1, row0, row1;
+  wk_cut cut;
   wk_ssa strip, strip_ih; /* WK_ROWS_STRIP: its address, the input row that it starts with */
 } walk;
 
@@ -262,9 +264,7 @@ static void pixel_rows(walk *w) {
   wk_ssa pixel[] = {row0, wk_llvm_div(e, high, c->oh), wk_llvm_mod(e, high, c->oh), ow0};
   wk_llvm_loop lt, lr;
   wk_llvm_begin(e, &lt, w->tile0, w->tile1, 1, pixel, 4);
-  wk_ssa is_tall = wk_llvm_lt(e, lt.i, wk_llvm_int(e, w->p->taller));
-  wk_ssa rows =
-      wk_llvm_add(e, wk_llvm_int(e, w->p->base), LLVMBuildZExt(e->b, is_tall, e->i64, ""));
+  wk_ssa rows = wk_cut_rows(e, &w->cut, lt.i);
   wk_ssa table = wk_llvm_off(e, w->scratch, w->p->atab_at);
   table = wk_llvm_at(e, table,
                      wk_llvm_mul(e, wk_llvm_sub(e, lt.i, w->tile0), w->g->taps * w->p->rows * 8));
@@ -300,15 +300,13 @@ static void plain_rows(walk *w) {
   const wk_gemm_plan *p = w->p;
   int64_t step = p->wide_row ? p->wide_row : w->g->a_row;
   wk_ssa table = wk_llvm_off(e, w->scratch, p->atab_at);
-  wk_ssa a = p->wide_row ? wide_rows(w)
-                         : wk_llvm_at(e, w->a, wk_llvm_mul(e, w->row0, w->g->a_row));
+  wk_ssa a = p->wide_row ? wide_rows(w) : wk_llvm_at(e, w->a, wk_llvm_mul(e, w->row0, w->g->a_row));
   wk_llvm_loop l;
   wk_llvm_begin(e, &l, w->tile0, w->tile1, 1, &a, 1);
   wk_ssa dst = wk_llvm_at(e, table, wk_llvm_mul(e, wk_llvm_sub(e, l.i, w->tile0), p->rows * 8));
   for (int64_t r = 0; r < p->rows; r++)
     wk_llvm_store(e, wk_llvm_off(e, l.phi[0], r * step), wk_llvm_off(e, dst, r * 8));
-  wk_ssa is_tall = wk_llvm_lt(e, l.i, wk_llvm_int(e, p->taller));
-  wk_ssa rows = wk_llvm_add(e, wk_llvm_int(e, p->base), LLVMBuildZExt(e->b, is_tall, e->i64, ""));
+  wk_ssa rows = wk_cut_rows(e, &w->cut, l.i);
   wk_ssa next = wk_llvm_at(e, l.phi[0], wk_llvm_mul(e, rows, step));
   wk_llvm_end(e, &l, &next);
 }
@@ -324,8 +322,7 @@ static void listed_rows(walk *w, wk_ssa list) {
   wk_llvm_begin(e, &lt, w->tile0, w->tile1, 1, &row0, 1);
   wk_ssa local = wk_llvm_mul(e, wk_llvm_sub(e, lt.i, w->tile0), p->rows * 8);
   wk_ssa to = wk_llvm_at(e, wk_llvm_off(e, w->scratch, p->atab_at), local);
-  wk_ssa is_tall = wk_llvm_lt(e, lt.i, wk_llvm_int(e, p->taller));
-  wk_ssa rows = wk_llvm_add(e, wk_llvm_int(e, p->base), LLVMBuildZExt(e->b, is_tall, e->i64, ""));
+  wk_ssa rows = wk_cut_rows(e, &w->cut, lt.i);
   wk_llvm_begin(e, &lr, zero, rows, 1, lt.phi, 1);
   wk_ssa row = lr.phi[0], at = wk_llvm_load(e, e->i64, wk_llvm_at(e, list, wk_llvm_mul(e, row, 8)));
   wk_ssa off = wk_llvm_off(e, w->scratch, p->rowtab_at);
@@ -356,7 +353,8 @@ wk_ssa wk_rows_codegen(wk_llvm *e, const wk_gemm *g, const wk_gemm_plan *p, cons
   char name[160];
   snprintf(name, sizeof name, "wk.rows.%s", id);
   wk_llvm_place place = wk_llvm_save(e);
-  const LLVMTypeRef types[] = {e->ptr, e->ptr, e->i64, e->i64, e->i64, e->i64, e->ptr};
+  const LLVMTypeRef types[] = {e->ptr, e->ptr, e->i64, e->i64, e->i64,
+                               e->i64, e->i64, e->i64, e->ptr};
   wk_ssa fn = wk_llvm_function(e, name, types, wk_rows_args(g)), v[WK_ROWS_ARGS];
   if (g->rows == WK_ROWS_PLAIN) wk_llvm_keep_simple(e, fn);
   LLVMGetParams(fn, v);
@@ -368,7 +366,12 @@ wk_ssa wk_rows_codegen(wk_llvm *e, const wk_gemm *g, const wk_gemm_plan *p, cons
             .tile0 = v[WK_ROWS_TILE0],
             .tile1 = v[WK_ROWS_TILE1],
             .row0 = v[WK_ROWS_ROW0],
-            .row1 = v[WK_ROWS_ROW1]};
+            .row1 = v[WK_ROWS_ROW1],
+            .cut = wk_cut_whole(e, p)};
+  if (g->row_limit) {
+    w.cut.base = v[WK_ROWS_BASE];
+    w.cut.taller = v[WK_ROWS_TALLER];
+  }
   if (g->has_list) listed_rows(&w, v[WK_ROWS_LIST]);
   else if (g->rows == WK_ROWS_PLAIN) plain_rows(&w);
   if (g->rows == WK_ROWS_STRIP) make_strip(&w);

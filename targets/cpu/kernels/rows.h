@@ -15,9 +15,10 @@ typedef struct {
   int64_t wide_row; /* WK_ROWS_PLAIN: bytes between rows as f32 in scratch; 0: they stay in place */
 } wk_gemm_plan;
 
-/* Adds "wk.rows.<id>": void(scratch, a, tile0, tile1, row0, row1), with the list behind them where
- * there is one (wk_gemm.has_list), which fills the table of row pointers of these tiles and rows
- * (and the strip, and the tables of output row offsets, if any). */
+/* Adds "wk.rows.<id>": void(scratch, a, tile0, tile1, row0, row1), which fills the table of row
+ * pointers of these tiles and rows (and the strip, and the tables of output row offsets, if any).
+ * Where rows have a limit, base and taller of the cut (cut.h) follow, and the list where there is
+ * one (wk_gemm.has_list). */
 enum {
   WK_ROWS_SCRATCH,
   WK_ROWS_A,
@@ -25,11 +26,13 @@ enum {
   WK_ROWS_TILE1,
   WK_ROWS_ROW0,
   WK_ROWS_ROW1,
+  WK_ROWS_BASE,
+  WK_ROWS_TALLER,
   WK_ROWS_LIST,
   WK_ROWS_ARGS
 };
 static inline int wk_rows_args(const wk_gemm *g) {
-  return g->has_list ? WK_ROWS_ARGS : WK_ROWS_LIST;
+  return g->has_list ? WK_ROWS_ARGS : g->row_limit ? WK_ROWS_LIST : WK_ROWS_BASE;
 }
 wk_ssa wk_rows_codegen(wk_llvm *e, const wk_gemm *g, const wk_gemm_plan *p, const char *id);
 /* Scratch that a strip for `rows` consecutive output rows may take. */

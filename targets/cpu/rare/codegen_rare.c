@@ -82,6 +82,21 @@ static wk_status copy_data(wk_codegen *c, const wk_inst *i) {
   return wk_codegen_inst(c, &copy);
 }
 
+/* Tasks below the limit of the axis that they begin with; NULL: it has none. */
+static wk_ssa live_tasks(const wk_rare_call *r) {
+  wk_llvm *e = &r->c->e;
+  for (uint32_t k = 0; k < r->i->n_limits && r->outer >= 0; k++) {
+    const wk_limit *l = &r->i->limits[k];
+    if (l->axis != r->outer || wk_limit_has_rows(l)) continue;
+    int64_t dim = r->i->operands[0].dims[l->axis];
+    wk_ssa size = wk_llvm_load(e, e->i64, wk_codegen_address(r->c, &l->size));
+    wk_ssa some = wk_llvm_int(e, 1), is_none = wk_llvm_lt(e, size, some);
+    size = wk_llvm_min(e, wk_llvm_select(e, is_none, some, size), wk_llvm_int(e, dim));
+    return wk_llvm_mul(e, size, r->n_tasks / dim);
+  }
+  return NULL;
+}
+
 wk_status wk_codegen_rare(wk_codegen *c, const wk_inst *i) {
   const wk_view *x = &i->operands[i->n_operands > i->n_out ? i->n_out : 0];
   const char *refusal = wk_codegen_rare_refusal(i->op, x->dtype, x->rank);
@@ -90,13 +105,15 @@ wk_status wk_codegen_rare(wk_codegen *c, const wk_inst *i) {
   if (i->op == WK_OP_SCATTER_ELEMENTS || i->op == WK_OP_SCATTER_ND) WK_TRY(copy_data(c, i));
   size_t row = 0;
   while (rows[row].op != i->op) row++;
-  wk_rare_call r = {.c = c, .i = i, .file = rows[row].file};
+  wk_rare_call r = {.c = c, .i = i, .file = rows[row].file, .outer = -1};
   rows[row].describe(&r);
   if (r.n_tasks == 0) return NULL;
   c->rare |= UINT32_C(1) << r.file;
   wk_ssa args[WK_RARE_MAX_VIEWS + 1];
   uint32_t n = arguments(&r, args);
-  wk_cpu_kernel kernel = {.task = emit_task(c, &r), .n_tasks = r.n_tasks,
+  wk_cpu_kernel kernel = {.task = emit_task(c, &r),
+                          .n_tasks = r.n_tasks,
+                          .live_tasks = live_tasks(&r),
                           .scratch_bytes = r.scratch_bytes};
   wk_codegen_run(c, &kernel, args, n, r.ns);
   return NULL;

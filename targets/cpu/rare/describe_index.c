@@ -91,6 +91,16 @@ static bool describe_table(wk_rare_call *r) {
   return true;
 }
 
+/* The first of the axes whose positions lie farthest apart; -1: there is one element. */
+static int outermost(const wk_view *y) {
+  int best = -1;
+  for (int k = 0; k < y->rank; k++) {
+    if (y->dims[k] == 1) continue;
+    if (best < 0 || magnitude(y->strides[k]) > magnitude(y->strides[best])) best = k;
+  }
+  return best;
+}
+
 /* Views of y's dims: of y, of data where index 0 leads, of the indices. */
 static void describe_pick(wk_rare_call *r, const wk_rare_view *views, int axis) {
   const wk_view *data = wk_rare_operand(r, 1);
@@ -99,6 +109,7 @@ static void describe_pick(wk_rare_call *r, const wk_rare_view *views, int axis) 
   set_runs((wk_rare_view *[]){&r->view[0], &r->view[1], &r->view[2]}, views, 3);
   r->attr[RARE_AXIS_SIZE] = data->dims[axis];
   r->attr[RARE_AXIS_STRIDE] = data->strides[axis];
+  r->outer = outermost(wk_rare_operand(r, 0));
   r->function = "wk_rare_pick";
   r->n_tasks = wk_rare_product(views->dims, 0, (int)views->rank);
   r->ns = 2 * (double)r->n_tasks;
@@ -140,6 +151,8 @@ void wk_describe_gather(wk_rare_call *r) {
     append_axis(&r->view[1], data, order[k]);
     append_axis(&r->view[0], y, order[k] < axis ? order[k] : order[k] + at->rank - 1);
   }
+  for (int k = 0; k < at->rank && n == inner && r->outer < 0; k++)
+    if (at->dims[k] > 1) r->outer = axis + k;
   r->function = "wk_rare_gather";
   r->n_tasks = wk_rare_product(r->view[1].dims, 0, n - inner) * wk_view_count(at);
   r->ns = move_ns(r) + 5 * (double)r->n_tasks;
@@ -163,9 +176,11 @@ void wk_describe_gather_nd(wk_rare_call *r) {
 }
 
 static void set_scatter(wk_rare_call *r, const char *function, const char *reduction) {
-  static const char *const names[] = {
-      [RARE_SET] = "none", [RARE_ADD] = "add", [RARE_MUL] = "mul", [RARE_MIN] = "min",
-      [RARE_MAX] = "max"};
+  static const char *const names[] = {[RARE_SET] = "none",
+                                      [RARE_ADD] = "add",
+                                      [RARE_MUL] = "mul",
+                                      [RARE_MIN] = "min",
+                                      [RARE_MAX] = "max"};
   wk_rare_plain_views(r);
   for (size_t k = 0; k < WK_COUNTOF(names); k++)
     if (strcmp(reduction, names[k]) == 0) r->attr[RARE_COMBINE] = (int64_t)k;

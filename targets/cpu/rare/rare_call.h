@@ -21,6 +21,8 @@ typedef struct {
   const char *function; /* "wk_rare_…" */
   wk_rare_file file;    /* that has it; as the row says at first */
   int64_t n_tasks, scratch_bytes;
+  int outer; /* axis of operand 0: its first positions are the first tasks, each the same number of
+                them; -1: none is known */
   double ns; /* estimate of all tasks on one thread */
 } wk_rare_call;
 
