@@ -64,10 +64,10 @@ wk_inst *wk_gen_copy(wk_gen *c, wk_block *b, const wk_view *dst, const wk_view *
   if (wk_view_reshape(src, dst->rank, dst->dims, &s)) {
     if (!wk_view_same(dst, &s)) return wk_gen_emit_copy(c, b, *dst, s, name);
   } else if (wk_view_reshape(dst, src->rank, src->dims, &d)) {
-    if (!wk_view_same(&d, src)) wk_gen_emit_copy(c, b, d, *src, name);
+    if (!wk_view_same(&d, src)) return wk_gen_emit_copy(c, b, d, *src, name);
   } else if (wk_dims_refine(dst, src, &rank, dims) && wk_view_reshape(src, rank, dims, &s) &&
              wk_view_reshape(dst, rank, dims, &d)) {
-    wk_gen_emit_copy(c, b, d, s, name);
+    return wk_gen_emit_copy(c, b, d, s, name);
   } else {
     wk_type t = wk_type_make(src->dtype, src->rank, src->dims);
     wk_view tmp = wk_view_dense(wk_gen_buffer(c, "reshape", wk_type_bytes(&t)), &t, WK_ROLE_OUT);
@@ -205,7 +205,8 @@ static void add_limit(wk_gen *c, wk_gen_graph *gg, wk_inst *i, int axis, wk_valu
   if (l.size.step == 0) i->limits[i->n_limits++] = l;
 }
 
-/* Rows of several axes are for products alone; none list what a gather reads. */
+/* Axis d of the instruction is `axis` of the node's results. Rows of several axes are for products
+ * alone; none list what a gather reads. */
 static void add_need(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i, int d, int axis) {
   int span;
   wk_value_id below = wk_gen_needed_below(gg, n, axis, &span);
@@ -228,10 +229,18 @@ static void set_limits(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i
   }
 }
 
-void wk_gen_limit_copy(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *copy, int axis) {
+void wk_gen_limit_copy(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *copy,
+                       const wk_type *y, int axis) {
   if (!gg->demand || !copy) return;
-  for (int d = 0; d < copy->operands[0].rank; d++)
-    if (d != axis) add_need(c, gg, n, copy, d, d);
+  const wk_view *w = &copy->operands[0];
+  int64_t before_d = 1, before_k = 1; /* positions of the axes before d and k */
+  for (int d = 0, k = 0; d < w->rank && k < y->rank;) {
+    bool meets = before_d == before_k, d_next = before_d <= before_k;
+    bool k_next = before_k <= before_d;
+    if (meets && w->dims[d] == y->dims[k] && k != axis) add_need(c, gg, n, copy, d, k);
+    if (d_next) before_d *= w->dims[d++];
+    if (k_next) before_k *= y->dims[k++];
+  }
 }
 
 static void gen_compute(wk_gen *c, wk_gen_graph *gg, const wk_node *n, const void *attrs) {

@@ -48,14 +48,16 @@ wk_view wk_view_broadcast(const wk_view *v, int rank, const int64_t *dims); /* n
 bool wk_dims_refine(const wk_view *a, const wk_view *b, int *rank, int64_t dims[WK_MAX_RANK]);
 
 /* Emits the copies that make dst hold src's elements in row-major logical order (dims may differ,
- * counts agree). Emits nothing when they are the same memory. Returns the only copy if it has dst's
- * dims, else NULL. */
+ * counts agree). Emits nothing when they are the same memory. Returns the only copy, whose
+ * dims may be others as well, else NULL. */
 wk_inst *wk_gen_copy(wk_gen *c, wk_block *b, const wk_view *dst, const wk_view *src,
                      const char *name);
 wk_inst *wk_gen_emit_copy(wk_gen *c, wk_block *b, wk_view dst, wk_view src, const char *name);
-/* A copy that movement n becomes, with the axes of its results, leaves out what nobody needs of
- * them. NULL: there is none. Along `axis` it holds a part; -1: of all axes the whole. */
-void wk_gen_limit_copy(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *copy, int axis);
+/* A copy that movement n becomes, of a value of type y with the axes of its results, leaves out
+ * what nobody needs along those that it has, too. NULL: there is none. Along `axis` it is a part;
+ * -1: of all axes the whole. */
+void wk_gen_limit_copy(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *copy,
+                       const wk_type *y, int axis);
 /* One more copy in the count of those that a plain compiler would make. */
 void wk_gen_count_copy(wk_gen *c, const wk_type *t);
 uint32_t wk_gen_buffer(wk_gen *c, const char *name, int64_t bytes);

@@ -132,7 +132,8 @@ static void gen_shown(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
     }
     const wk_view *dst = wk_gen_storage(c, gg, n->out[k]);
     int axis = n->op == WK_OP_SPLIT ? (int)WK_ATTR(n, split)->axis : -1;
-    wk_gen_limit_copy(c, gg, n, wk_gen_copy(c, gg->block, dst, shown ? &w : x, n->name), axis);
+    wk_inst *copy = wk_gen_copy(c, gg->block, dst, shown ? &w : x, n->name);
+    wk_gen_limit_copy(c, gg, n, copy, &wk_val(gg->g, n->out[k])->type, axis);
   }
 }
 
@@ -142,7 +143,8 @@ static void gen_concat(wk_gen *c, wk_gen_graph *gg, const wk_node *n) {
     wk_view piece = concat_piece(gg, n, &whole, i);
     wk_inst *copy =
         wk_gen_copy(c, gg->block, &piece, wk_gen_storage(c, gg, n->in[i]), n->name);
-    wk_gen_limit_copy(c, gg, n, copy, (int)WK_ATTR(n, concat)->axis);
+    const wk_type *piece_type = &wk_val(gg->g, n->in[i])->type;
+    wk_gen_limit_copy(c, gg, n, copy, piece_type, (int)WK_ATTR(n, concat)->axis);
   }
 }
 
