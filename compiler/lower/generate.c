@@ -211,7 +211,8 @@ static void add_need(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *i, 
   int span;
   wk_value_id below = wk_gen_needed_below(gg, n, axis, &span);
   bool is_product = n->op == WK_OP_MATMUL;
-  if (span > (n->op != WK_OP_GATHER) && !is_product) return;
+  const int most = n->op == WK_OP_GATHER ? 0 : 1;
+  if (span > most && !is_product) return;
   if (is_product && d + span >= i->operands[0].rank && span) return;
   add_limit(c, gg, i, d, below);
 }
@@ -235,9 +236,11 @@ void wk_gen_limit_copy(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *c
   const wk_view *w = &copy->operands[0];
   int64_t before_d = 1, before_k = 1; /* positions of the axes before d and k */
   for (int d = 0, k = 0; d < w->rank && k < y->rank;) {
-    bool meets = before_d == before_k, d_next = before_d <= before_k;
-    bool k_next = before_k <= before_d;
-    if (meets && w->dims[d] == y->dims[k] && k != axis) add_need(c, gg, n, copy, d, k);
+    bool meets = before_d == before_k, is_same = w->dims[d] == y->dims[k];
+    bool d_next = before_d < before_k || (meets && (is_same || w->dims[d] == 1));
+    bool k_next = before_k < before_d || (meets && (is_same || y->dims[k] == 1));
+    if (meets && is_same && k != axis) add_need(c, gg, n, copy, d, k);
+    if (meets && !d_next && !k_next) d_next = k_next = true;
     if (d_next) before_d *= w->dims[d++];
     if (k_next) before_k *= y->dims[k++];
   }

@@ -53,9 +53,9 @@ bool wk_dims_refine(const wk_view *a, const wk_view *b, int *rank, int64_t dims[
 wk_inst *wk_gen_copy(wk_gen *c, wk_block *b, const wk_view *dst, const wk_view *src,
                      const char *name);
 wk_inst *wk_gen_emit_copy(wk_gen *c, wk_block *b, wk_view dst, wk_view src, const char *name);
-/* A copy that movement n becomes, of a value of type y with the axes of its results, leaves out
- * what nobody needs along those that it has, too. NULL: there is none. Along `axis` it is a part;
- * -1: of all axes the whole. */
+/* Limits a copy that movement n becomes (NULL: nothing), of a value of type y, which has the axes
+ * of n's results and along `axis` a part of them (-1: all of all). Axes of y that the copy has as
+ * well, with the same positions, get the limits of what is needed along them. */
 void wk_gen_limit_copy(wk_gen *c, wk_gen_graph *gg, const wk_node *n, wk_inst *copy,
                        const wk_type *y, int axis);
 /* One more copy in the count of those that a plain compiler would make. */

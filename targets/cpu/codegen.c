@@ -132,14 +132,8 @@ static wk_ssa parallel(wk_codegen *c) {
   return fn;
 }
 
-void wk_codegen_run(wk_codegen *c, const wk_cpu_kernel *k, const wk_ssa *args, uint32_t n,
-                    double nanoseconds) {
+static void run_tasks(wk_codegen *c, const wk_cpu_kernel *k, wk_ssa tasks, double nanoseconds) {
   wk_llvm *e = &c->e;
-  if (k->n_tasks == 0) return;
-  if (k->scratch_bytes > c->scratch_bytes) c->scratch_bytes = k->scratch_bytes;
-  for (uint32_t a = 0; a < n; a++)
-    wk_llvm_store(e, args[a], wk_llvm_off(e, c->args, (int64_t)a * 8));
-  wk_ssa tasks = k->live_tasks ? k->live_tasks : wk_llvm_int(e, k->n_tasks);
   if (k->n_tasks == 1 || nanoseconds < SMALL_NS) {
     wk_ssa scratch = field(c, offsetof(wick_exec, scratch), e->ptr);
     wk_ssa direct[] = {c->args, scratch, wk_llvm_int(e, 0), tasks};
@@ -150,6 +144,23 @@ void wk_codegen_run(wk_codegen *c, const wk_cpu_kernel *k, const wk_ssa *args, u
   wk_ssa run[] = {c->exec, thunk(c, k->task), c->args, tasks,
                   wk_llvm_int(e, grain < 1 ? 1 : (int64_t)grain)};
   wk_llvm_call(e, parallel(c), run, 5);
+}
+
+void wk_codegen_run(wk_codegen *c, const wk_cpu_kernel *k, const wk_ssa *args, uint32_t n,
+                    double nanoseconds) {
+  wk_llvm *e = &c->e;
+  wk_llvm_branch some;
+  if (k->n_tasks == 0) return;
+  if (k->scratch_bytes > c->scratch_bytes) c->scratch_bytes = k->scratch_bytes;
+  for (uint32_t a = 0; a < n; a++)
+    wk_llvm_store(e, args[a], wk_llvm_off(e, c->args, (int64_t)a * 8));
+  if (!k->live_tasks) {
+    run_tasks(c, k, wk_llvm_int(e, k->n_tasks), nanoseconds);
+    return;
+  }
+  wk_llvm_if(e, &some, wk_llvm_lt(e, wk_llvm_int(e, 0), k->live_tasks));
+  run_tasks(c, k, k->live_tasks, nanoseconds);
+  wk_llvm_endif(e, &some);
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */

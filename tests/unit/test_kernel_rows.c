@@ -15,6 +15,7 @@ typedef struct {
   wk_cpu_types types;
   bool is_run_time; /* B is no constant */
   bool has_list;
+  int64_t each;     /* rows for each unit of the size; 0: one */
 } product;
 
 #define HALF {WK_F16, WK_F16, WK_F16, 0}
@@ -23,25 +24,41 @@ typedef struct {
 /* Widths that make panels of every number of vectors, and one that has a tail; long sums, which are
  * cut into blocks. */
 static const product products[] = {
-    {1, 64, 24, {0}, 0, 0},   {5, 64, 24, {0}, 0, 0},  {7, 64, 24, {0}, 0, 0},
-    {13, 16, 9, {0}, 0, 0},   {29, 16, 40, {0}, 0, 0}, {40, 40, 13, {0}, 0, 0},
-    {50, 64, 700, {0}, 0, 0}, {45, 32, 20, {0}, 1, 0}, {20, 33, 20, {0}, 1, 0},
-    {30, 64, 20, {0}, 0, 1},  {44, 16, 20, {0}, 0, 1}, {17, 64, 700, {0}, 0, 1},
-    {30, 64, 24, HALF, 0, 0}, {50, 64, 28, BYTE, 0, 0}, {30, 16, 24, BYTE, 0, 0}};
+    {1, 64, 24, {0}, 0, 0, 0},
+    {5, 64, 24, {0}, 0, 0, 0},
+    {7, 64, 24, {0}, 0, 0, 0},
+    {13, 16, 9, {0}, 0, 0, 0},
+    {29, 16, 40, {0}, 0, 0, 0},
+    {40, 40, 13, {0}, 0, 0, 0},
+    {50, 64, 700, {0}, 0, 0, 0},
+    {45, 32, 20, {0}, 1, 0, 0},
+    {20, 33, 20, {0}, 1, 0, 0},
+    {30, 64, 20, {0}, 0, 1, 0},
+    {44, 16, 20, {0}, 0, 1, 0},
+    {17, 64, 700, {0}, 0, 1, 0},
+    {30, 64, 24, HALF, 0, 0, 0},
+    {50, 64, 28, BYTE, 0, 0, 0},
+    {30, 16, 24, BYTE, 0, 0, 0},
+    {32, 32, 16, {0}, 0, 0, 4},
+    {45, 16, 16, BYTE, 0, 0, 9},
+};
 
 static kh_case case_of(const product *p) {
+  const int64_t each = p->each ? p->each : p->m, a = p->k + 3, y = p->n + 5;
   return (kh_case){.name = "rows",
                    .epilogue = KH_BIAS_RESIDUAL_RELU,
-                   .matmul = {.batch = {1, 1},
-                              .m = p->m,
+                   .matmul = {.batch = {p->m / each, 1},
+                              .m = each,
                               .n = p->n,
                               .k = p->k,
-                              .a_stride = {0, 0, p->k + 3},
+                              .a_stride = {each * a, 0, a},
                               .b_stride = {0, 0, p->n, 1},
-                              .y_stride = {0, 0, p->n + 5},
+                              .y_stride = {each * y, 0, y},
                               .b_constant = !p->is_run_time,
                               .types = p->types,
-                              .row_limit = 1,
+                              .row_limit = p->each ? 0 : 1,
+                              .batch_limit = p->each ? 1 : 0,
+                              .batch_rows = p->each,
                               .list_limit = p->has_list ? 1 : 0,
                               .list_rows = p->m}};
 }
@@ -70,18 +87,26 @@ static void run(kh_case *c, int64_t live, const int64_t *list, char *y) {
   c->task(args, c->scratch, 0, c->kernel.n_tasks);
 }
 
-static void check(const wk_simd *simd, kh_case *c, const product *p, const char *whole, char *y) {
+static void check_size(const wk_simd *simd, kh_case *c, const product *p, int64_t live,
+                       const char *whole, char *y) {
   int64_t list[64], size = wk_dtype_size(kh_types_of(c).y), pitch = c->matmul.y_stride[2] * size;
-  for (int64_t live = -1; live <= p->m; live++) {
-    shuffle(list, p->m, (uint64_t)live + 1000);
-    run(c, live, list, y);
-    for (int64_t i = 0; i < live; i++) {
-      int64_t row = p->has_list ? list[i] : i;
-      if (memcmp(y + row * pitch, whole + row * pitch, (size_t)(p->n * size)))
-        fail_msg("%s: %dx%dx%d, %d of the rows: row %d", simd->name, (int)p->m, (int)p->n,
-                 (int)p->k, (int)live, (int)row);
-    }
+  int64_t each = p->each ? p->each : 1, rows = live < p->m / each ? live * each : p->m;
+  shuffle(list, p->m, (uint64_t)live + 1000);
+  run(c, live, list, y);
+  for (int64_t i = 0; i < rows; i++) {
+    int64_t row = p->has_list ? list[i] : i;
+    if (memcmp(y + row * pitch, whole + row * pitch, (size_t)(p->n * size)))
+      fail_msg("%s: %dx%dx%d, size %lld: row %d", simd->name, (int)p->m, (int)p->n, (int)p->k,
+               (long long)live, (int)row);
   }
+}
+
+/* Any number may be a size. */
+static void check(const wk_simd *simd, kh_case *c, const product *p, const char *whole, char *y) {
+  const int64_t far[] = {INT64_MIN, INT64_MAX, INT64_C(1) << 61, INT64_C(1) << 62,
+                         (INT64_C(1) << 62) + 1};
+  for (int64_t live = -1; live <= p->m; live++) check_size(simd, c, p, live, whole, y);
+  for (size_t i = 0; i < WK_COUNTOF(far); i++) check_size(simd, c, p, far[i], whole, y);
 }
 
 static void check_isa(const wk_simd *simd) {

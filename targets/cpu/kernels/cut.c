@@ -17,7 +17,9 @@ int wk_cut_heights(const wk_gemm_plan *p, int64_t heights[WK_CUT_HEIGHTS]) {
   int n = 0;
   for (int64_t h = 1; h <= p->rows; h++) {
     bool is_step = h <= SHORT || h % 4 == 0;
-    if (is_step || h == p->base || h == p->rows) heights[n++] = h;
+    if (!is_step && h != p->base && h != p->rows) continue;
+    if (n == WK_CUT_HEIGHTS) WK_BUG("a tile of more rows than heights are listed for");
+    heights[n++] = h;
   }
   return n;
 }

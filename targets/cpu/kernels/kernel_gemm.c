@@ -394,8 +394,9 @@ static void set_cut(driver *d, wk_ssa args) {
   const wk_gemm *g = d->g;
   d->cut = wk_cut_whole(d->e, d->p);
   if (!g->row_limit) return;
-  wk_ssa rows = wk_llvm_mul(d->e, limit(d, args, g->row_limit), g->limit_rows);
-  d->cut = wk_cut_of(d->e, d->p, wk_llvm_min(d->e, rows, wk_llvm_int(d->e, g->m)));
+  wk_ssa most = wk_llvm_int(d->e, g->m / g->limit_rows); /* the size may be any number */
+  wk_ssa live = wk_llvm_min(d->e, limit(d, args, g->row_limit), most);
+  d->cut = wk_cut_of(d->e, d->p, wk_llvm_mul(d->e, live, g->limit_rows));
 }
 
 static void task_body(driver *d, wk_ssa args, wk_ssa index) {

@@ -69,7 +69,7 @@ typedef struct {
 typedef struct {
   wk_ssa task;
   int64_t n_tasks;
-  wk_ssa live_tasks;     /* NULL: all; else a run needs the first ones alone: so many, >= 1 */
+  wk_ssa live_tasks;     /* NULL: all; else a run needs the first ones alone: so many */
   int64_t scratch_bytes; /* per running thread */
   int64_t packed_bytes;  /* size of the packed weights; 0 when args[2] is a run-time B */
   int n_limits;          /* addresses of i64s behind the other args: */

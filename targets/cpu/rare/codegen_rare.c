@@ -90,8 +90,8 @@ static wk_ssa live_tasks(const wk_rare_call *r) {
     if (l->axis != r->outer || wk_limit_has_rows(l)) continue;
     int64_t dim = r->i->operands[0].dims[l->axis];
     wk_ssa size = wk_llvm_load(e, e->i64, wk_codegen_address(r->c, &l->size));
-    wk_ssa some = wk_llvm_int(e, 1), is_none = wk_llvm_lt(e, size, some);
-    size = wk_llvm_min(e, wk_llvm_select(e, is_none, some, size), wk_llvm_int(e, dim));
+    wk_ssa none = wk_llvm_int(e, 0), is_none = wk_llvm_lt(e, size, none);
+    size = wk_llvm_min(e, wk_llvm_select(e, is_none, none, size), wk_llvm_int(e, dim));
     return wk_llvm_mul(e, size, r->n_tasks / dim);
   }
   return NULL;
