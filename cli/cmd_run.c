@@ -57,6 +57,9 @@ static const wk_option options[] = {
      .kind = WK_OPTION_INT, .offset = offsetof(wk_run_opts, repeat), .min = 1, .max = 1000000},
     {"profile", 0, NULL, "time of each instruction", .kind = WK_OPTION_FLAG,
      .offset = offsetof(wk_run_opts, profile)},
+    {"trace", 0, "FILE",
+     "timeline of the runs for ui.perfetto.dev: a track for each device, a slice for each "
+     "instruction", .kind = WK_OPTION_STRING, .offset = offsetof(wk_run_opts, trace)},
     {"dump-tensors", 0, "DIR",
      "write intermediate tensors to DIR as .npy: with --target eval every "
      "tensor of the model, otherwise those that the compiled code still has",
@@ -205,8 +208,9 @@ static void add_read(const wk_run_opts *o, const wk_run_job *job, const char *mo
  * name in both is the same tensor. */
 static wk_status check_paths(const wk_run_opts *o, wk_run_job *job, const char *model) {
   wk_paths paths = {0};
-  if (!o->output_dir && !o->dump && !o->state) return NULL;
+  if (!o->output_dir && !o->dump && !o->state && !o->trace) return NULL;
   if (o->state) wk_paths_write(&paths, "--state", o->state);
+  if (o->trace) wk_paths_write(&paths, "--trace", o->trace);
   add_read(o, job, model, &paths);
   for (size_t i = 0; o->output_dir && i < wk_runner_outputs(job->runner); i++)
     wk_paths_write_in(&paths, "--output-dir",
@@ -225,12 +229,14 @@ static wk_status check_folders(const wk_run_opts *o) {
   return wk_paths_check(&paths);
 }
 
-static wk_status execute(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
+static wk_status execute(const wk_run_opts *o, const char *model, wk_run_job *job,
+                         wk_tensor *out) {
   if (o->verbose) print_start(job->runner);
   wk_text_notes(stderr, job->notes.data, job->of_model);
   if (o->dump) WK_TRY(wk_run_dump(o, job, out));
   if (o->profile) WK_TRY(wk_run_profile(o, job, out));
-  if (!o->dump && !o->profile) WK_TRY(run_timed(o, job, out));
+  if (o->trace) WK_TRY(wk_run_trace(o, model, job, out));
+  if (!o->dump && !o->profile && !o->trace) WK_TRY(run_timed(o, job, out));
   if (o->output_dir) WK_TRY(write_outputs(o, job, out));
   if (o->state) WK_TRY(wk_run_save_state(o, job));
   for (size_t i = 0; i < wk_runner_outputs(job->runner); i++)
@@ -253,7 +259,7 @@ static wk_status run(const void *options_, const wk_strings *args) {
   wk_tensor *out = wk_xcalloc(n, sizeof *out);
   if (!s) s = wk_sim_check_model(o->model, job.runner);
   if (!s) s = check_paths(o, &job, args->data[0]);
-  if (!s) s = wk_status_place(execute(o, &job, out), args->data[0]);
+  if (!s) s = wk_status_place(execute(o, args->data[0], &job, out), args->data[0]);
   for (size_t i = 0; i < n; i++) wk_tensor_free(&out[i]);
   free(out);
   wk_run_job_free(&job);
@@ -270,6 +276,7 @@ const wk_cmd wk_cmd_run = {
                     "  wick run net.wick --input image=cat.npy --threads 2\n"
                     "  wick run net.onnx --target eval --dump-tensors expected\n"
                     "  wick run net.onnx --profile --repeat 10\n"
+                    "  wick run net.wick --trace net.json\n"
                     "  wick run decoder.wick --input word=w.npy --state caches.state",
                 .options = options, .min_args = 1, .max_args = 1},
     .size = sizeof(wk_run_opts), .defaults = &defaults, .run = run};

@@ -4,6 +4,7 @@
  *   cmd_run.c      options, running, results
  *   run_inputs.c   where the inputs come from; loading the model with their shapes
  *   run_profile.c  --profile
+ *   run_trace.c    --trace
  *   run_dump.c     --dump-tensors
  *   run_folder.c   folders of tensors
  *   run_state.c    --state */
@@ -16,7 +17,7 @@
 typedef struct {
   wk_binding_args binding;
   wk_target_args target;
-  const char *entry, *output_dir, *dump, *state;
+  const char *entry, *output_dir, *dump, *state, *trace;
   wk_strings input;
   int64_t random, threads, repeat;
   int64_t quantize; /* seed; 0: no */
@@ -66,6 +67,10 @@ wk_status wk_run_save_state(const wk_run_opts *o, const wk_run_job *job) WK_MUST
 
 /* Runs o->repeat times and prints a table of where the time went. `out` as for wk_runner_run. */
 wk_status wk_run_profile(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) WK_MUST_CHECK;
+
+/* Runs o->repeat times and writes a timeline to the file; model: its title. */
+wk_status wk_run_trace(const wk_run_opts *o, const char *model, wk_run_job *job,
+                       wk_tensor *out) WK_MUST_CHECK;
 
 /* Runs once and writes every intermediate tensor to the folder. */
 wk_status wk_run_dump(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) WK_MUST_CHECK;

@@ -9,7 +9,7 @@
  *   sim_energy.c     energy, from what was accessed
  *   sim_layers.c     the layers of a part: cycles, bytes, what was possible
  *   causes.c         --causes: what cycles were waited for; what_if.c, causes_print.c
- *   sim_record.c     what becomes files: sim_json.c, sim_trace.c; report.h: --html */
+ *   sim_record.c     what becomes files: sim_json.c, sim_trace.c (cli/trace.h); report.h: --html */
 #ifndef WICK_CLI_STUDY_SIM_H
 #define WICK_CLI_STUDY_SIM_H
 

@@ -6,15 +6,14 @@
 #include <jansson.h>
 
 #include "cli/study/sim.h"
+#include "cli/trace.h"
 
 /* What --json has of a run. */
 json_t *wk_sim_figures_json(const wk_sim_shown *x);
 
-/* Events of the Chrome trace format; a cycle is shown as a microsecond. */
 typedef struct {
-  json_t *events; /* an array, added to */
-  int process;    /* of this run */
-  uint64_t from;  /* when it starts: behind the runs before */
+  wk_trace to;
+  uint64_t from; /* when the run starts: behind those before */
 } wk_sim_trace;
 void wk_sim_trace_add(const wk_sim_trace *t, const wk_sim_shown *x);
 

@@ -3,27 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/json_file.h"
 #include "cli/study/diff.h"
 #include "cli/study/report.h"
 #include "cli/study/sim_json.h"
 #include "cli/text.h"
 #include "compiler/stream/prefetch.h"
 #include "wick_version.h"
-
-static wk_status write_json(json_t *root, const char *path, size_t flags) {
-  char *text = json_dumps(root, flags | JSON_ENSURE_ASCII);
-  json_decref(root);
-  if (!text) return wk_error_at(WK_RESOURCE, path, "no room for the text");
-  wk_out *out;
-  wk_status s = wk_out_open(path, &out);
-  if (!s) {
-    wk_out_write(out, text, strlen(text));
-    wk_out_write(out, "\n", 1);
-    s = wk_out_commit(out);
-  }
-  free(text);
-  return s;
-}
 
 /* What --with-modes compares. */
 typedef struct {
@@ -91,7 +77,7 @@ static void add_to_mode(mode *m, const wk_sim_shown *x) {
 }
 
 void wk_sim_record_add(wk_sim_record *r, const wk_sim_shown *x) {
-  const wk_sim_trace t = {r->events, r->n + 1, r->cycles};
+  const wk_sim_trace t = {{r->events, r->n + 1}, r->cycles};
   if (r->o->with_modes) add_to_mode(&r->modes.data[r->modes.n - 1], x);
   if (wk_sim_record_is_mode(r)) return;
   r->n++;
@@ -191,14 +177,11 @@ static wk_status write_runs(const wk_sim_record *r) {
     json_object_update(root, json_array_get(r->runs, 0));
   }
   if (modes) json_object_set_new(root, "modes", modes);
-  return write_json(root, r->o->json, JSON_INDENT(1));
+  return wk_json_write(root, r->o->json, JSON_INDENT(1));
 }
 
 static wk_status write_trace(const wk_sim_record *r) {
-  json_t *root = json_object();
-  json_object_set(root, "traceEvents", r->events);
-  json_object_set_new(root, "displayTimeUnit", json_string("ns"));
-  return write_json(root, r->o->trace, JSON_COMPACT);
+  return wk_trace_write(&(wk_trace){.events = r->events}, r->o->trace);
 }
 
 static json_t *cause_docs(void) {

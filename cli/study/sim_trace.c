@@ -28,24 +28,15 @@ static lanes assign_lanes(const wk_sim_run *r) {
   return l;
 }
 
-/* Events of the Chrome trace format; a cycle is shown as a microsecond. */
+/* A cycle is shown as a microsecond. */
 static json_t *event(const wk_sim_trace *t, const char *phase, const char *name, int track,
-                     uint64_t time) {
-  json_t *e = json_object();
-  json_object_set_new(e, "ph", json_string(phase));
-  json_object_set_new(e, "name", json_string(name));
-  json_object_set_new(e, "pid", json_integer(t->process));
-  json_object_set_new(e, "tid", json_integer(track + 1));
-  json_object_set_new(e, "ts", json_integer((json_int_t)(t->from + time)));
-  return e;
+                     uint64_t cycle) {
+  return wk_trace_event(&t->to, phase, name, track, json_integer((json_int_t)(t->from + cycle)));
 }
 
 static void describe_track(const wk_sim_trace *t, int track, const char *what, const char *key,
                            json_t *value) {
-  json_t *e = event(t, "M", what, track, 0), *args = json_object();
-  json_object_set_new(args, key, value);
-  json_object_set_new(e, "args", args);
-  json_array_append_new(t->events, e);
+  wk_trace_describe(&t->to, track, what, key, value);
 }
 
 static void add_tracks(const wk_sim_trace *t, const wk_sim_shown *x, const lanes *l) {
@@ -78,7 +69,7 @@ static void add_span(const wk_sim_trace *t, const wk_sim_shown *x, const lanes *
     json_object_set_new(args, "layer", json_string(wk_sim_layer_name(x->part, span->operator)));
   json_object_set_new(args, "command", json_string(text.s));
   json_object_set_new(e, "args", args);
-  json_array_append_new(t->events, e);
+  wk_trace_put(&t->to, e);
   wk_str_free(&text);
 }
 
@@ -95,8 +86,8 @@ static void add_flow(const wk_sim_trace *t, const wk_sim_shown *x, const lanes *
   json_object_set_new(begin, "cat", json_string("wait"));
   json_object_set_new(end, "cat", json_string("wait"));
   json_object_set_new(end, "bp", json_string("e"));
-  json_array_append_new(t->events, begin);
-  json_array_append_new(t->events, end);
+  wk_trace_put(&t->to, begin);
+  wk_trace_put(&t->to, end);
 }
 
 void wk_sim_trace_add(const wk_sim_trace *t, const wk_sim_shown *x) {

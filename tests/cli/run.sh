@@ -21,6 +21,22 @@ done
 gives 'profile' ' conv ' "$wick" run net.wick --profile
 gives 'profile, by operator' '^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +conv +all$' \
   "$wick" run net.wick --profile
+check 'trace' "$wick" run net.wick --repeat 3 --trace trace.json
+slices() { python3 -c "
+import json, sys
+for e in json.load(open(sys.argv[1]))['traceEvents']:
+    if e['ph'] == 'M' and e['name'] == 'thread_name':
+        print('track', e['args']['name'])
+    if e['ph'] == 'X':
+        print(e['name'], e.get('cat', '-'), e['ts'] >= 0 and e['dur'] >= 0)" "$1"; }
+gives 'runs of a trace' '^run 3 - True$' slices trace.json
+gives 'instructions of a trace' ' conv True$' slices trace.json
+gives 'the device of a trace' '^track cpu$' slices trace.json
+(($(slices trace.json | grep -c ' conv True$') % 3 == 0)) && good || bad 'a run has other slices'
+check 'trace of the evaluator' "$wick" run net.onnx --target eval --trace eval.json
+gives 'its nodes' '^[^ ].* conv True$' slices eval.json
+refuses 'a trace over the model' 2 '--trace would overwrite the model' \
+  "$wick" run net.wick --trace net.wick
 gives 'profile of the evaluator' ' conv ' "$wick" run net.onnx --profile --target eval
 [[ $("$wick" run net.wick --random 1 2>&1) != $("$wick" run net.wick --random 2 2>&1) ]] &&
   good || bad 'the seed changes nothing'
@@ -138,6 +154,8 @@ gives 'compare passes' '^the result is the same after all' "$wick" compare net.o
 gives 'every layer' '^ok .* conv\)' "$wick" compare net.onnx -v
 cnn=$wanted/../../nets/int8/cnn_qdq/model.onnx
 check 'a package of parts' "$wick" compile "$cnn" --target accel:tiny,cpu:x86-64 -q -o parts.wick
+check 'trace of parts' "$wick" run parts.wick --trace parts.json
+gives 'both devices' '^track accel' slices parts.json
 gives 'parts' '^all 3 parts agree \(on the host 3 instructions, each alone\)$' \
   "$wick" compare "$cnn" --target accel:tiny,cpu:x86-64
 gives 'their steps' '^all [0-9]+ steps agree \([0-9]+ others leave no tensor of the model' \

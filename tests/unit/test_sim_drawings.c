@@ -160,11 +160,11 @@ static void tracks_have_an_end(void **state) {
   spans[LOADS].start = 101; /* the first two tracks are free, not yet the third */
   spans[LOADS + 1].start = 101;
   const wk_sim_shown x = {s, &s->machine, &run, &wk_sim_timing, NULL, NULL};
-  const wk_sim_trace t = {json_array(), 1, 0};
+  const wk_sim_trace t = {{json_array(), 1}, 0};
   wk_sim_trace_add(&t, &x);
   int64_t first = WK_QUEUE_ld0 * LANES + 1, named = 0, at = 0;
-  for (size_t i = 0; i < json_array_size(t.events); i++) {
-    const json_t *e = json_array_get(t.events, i);
+  for (size_t i = 0; i < json_array_size(t.to.events); i++) {
+    const json_t *e = json_array_get(t.to.events, i);
     int64_t track = json_integer_value(json_object_get(e, "tid")) - first;
     const char *phase = json_string_value(json_object_get(e, "ph"));
     named += track >= 0 && track < LANES && *phase == 'M';
@@ -175,7 +175,7 @@ static void tracks_have_an_end(void **state) {
   }
   assert_int_equal(at, LOADS + 2);
   assert_int_equal(named, 2 * LANES);
-  json_decref(t.events);
+  json_decref(t.to.events);
   wk_stream_free(s);
 }
 

@@ -415,36 +415,36 @@ static void trace_of_a_part(void **state) {
   (void)state;
   drawn *d = draw();
   is_wrong = false;
-  const wk_sim_trace t = {json_array(), 3, 5000};
+  const wk_sim_trace t = {{json_array(), 3}, 5000};
   wk_sim_trace_add(&t, &d->shown);
   json_t *tracks = json_array(), *event;
-  while (json_array_size(t.events) && (event = json_array_get(t.events, 0)) &&
+  while (json_array_size(t.to.events) && (event = json_array_get(t.to.events, 0)) &&
          !strcmp(json_string_value(json_object_get(event, "ph")), "M")) {
     json_array_append(tracks, event);
-    json_array_remove(t.events, 0);
+    json_array_remove(t.to.events, 0);
   }
   check_text("tracks", dumped(tracks),
-             "[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":3,\"tid\":1,\"ts\":5000,"
+             "[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":3,\"tid\":1,\"ts\":0,"
              "\"args\":{\"name\":\"net\"}},{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":3,"
-             "\"tid\":1,\"ts\":5000,\"args\":{\"name\":\"ex\"}},{\"ph\":\"M\","
-             "\"name\":\"thread_sort_index\",\"pid\":3,\"tid\":1,\"ts\":5000,"
+             "\"tid\":1,\"ts\":0,\"args\":{\"name\":\"ex\"}},{\"ph\":\"M\","
+             "\"name\":\"thread_sort_index\",\"pid\":3,\"tid\":1,\"ts\":0,"
              "\"args\":{\"sort_index\":0}},{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":3,"
-             "\"tid\":33,\"ts\":5000,\"args\":{\"name\":\"ve\"}},{\"ph\":\"M\","
-             "\"name\":\"thread_sort_index\",\"pid\":3,\"tid\":33,\"ts\":5000,"
+             "\"tid\":33,\"ts\":0,\"args\":{\"name\":\"ve\"}},{\"ph\":\"M\","
+             "\"name\":\"thread_sort_index\",\"pid\":3,\"tid\":33,\"ts\":0,"
              "\"args\":{\"sort_index\":32}},{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":3,"
-             "\"tid\":65,\"ts\":5000,\"args\":{\"name\":\"st\"}},{\"ph\":\"M\","
-             "\"name\":\"thread_sort_index\",\"pid\":3,\"tid\":65,\"ts\":5000,"
+             "\"tid\":65,\"ts\":0,\"args\":{\"name\":\"st\"}},{\"ph\":\"M\","
+             "\"name\":\"thread_sort_index\",\"pid\":3,\"tid\":65,\"ts\":0,"
              "\"args\":{\"sort_index\":64}},{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":3,"
-             "\"tid\":97,\"ts\":5000,\"args\":{\"name\":\"ld0\"}},{\"ph\":\"M\","
-             "\"name\":\"thread_sort_index\",\"pid\":3,\"tid\":97,\"ts\":5000,"
+             "\"tid\":97,\"ts\":0,\"args\":{\"name\":\"ld0\"}},{\"ph\":\"M\","
+             "\"name\":\"thread_sort_index\",\"pid\":3,\"tid\":97,\"ts\":0,"
              "\"args\":{\"sort_index\":96}},{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":3,"
-             "\"tid\":98,\"ts\":5000,\"args\":{\"name\":\"ld0 (+1)\"}},{\"ph\":\"M\","
-             "\"name\":\"thread_sort_index\",\"pid\":3,\"tid\":98,\"ts\":5000,"
+             "\"tid\":98,\"ts\":0,\"args\":{\"name\":\"ld0 (+1)\"}},{\"ph\":\"M\","
+             "\"name\":\"thread_sort_index\",\"pid\":3,\"tid\":98,\"ts\":0,"
              "\"args\":{\"sort_index\":97}},{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":3,"
-             "\"tid\":129,\"ts\":5000,\"args\":{\"name\":\"ld1\"}},{\"ph\":\"M\","
-             "\"name\":\"thread_sort_index\",\"pid\":3,\"tid\":129,\"ts\":5000,"
+             "\"tid\":129,\"ts\":0,\"args\":{\"name\":\"ld1\"}},{\"ph\":\"M\","
+             "\"name\":\"thread_sort_index\",\"pid\":3,\"tid\":129,\"ts\":0,"
              "\"args\":{\"sort_index\":128}}]");
-  check_text("events", dumped(t.events),
+  check_text("events", dumped(t.to.events),
              "[{\"ph\":\"X\",\"name\":\"LD\",\"pid\":3,\"tid\":97,\"ts\":5010,\"dur\":160,"
              "\"args\":{\"index\":0,\"operator\":1,\"layer\":\"conv1\",\"command\":\"ld.ld0 "
              "dram=0x10000 n0=640 spm=0x0 c0=640 op=1\"}},{\"ph\":\"X\",\"name\":\"LD\","
