@@ -153,7 +153,10 @@ strict_object *strict_make(strict_call *c, strict_kind kind, strict_object *cont
 static void die(const strict_call *c, strict_object *o) {
   switch (o->kind) {
     case STRICT_CONTEXT: STRICT_EMPTY(&o->of.devices); break;
-    case STRICT_QUEUE: STRICT_EMPTY(&o->queue.waited); break;
+    case STRICT_QUEUE:
+      strict_let_run(c, o); /* nobody can wait for it any more */
+      STRICT_EMPTY(&o->queue.waited);
+      break;
     case STRICT_MEMORY: strict_forget_memory(c, o); break;
     case STRICT_PROGRAM: break;
     case STRICT_KERNEL:

@@ -41,6 +41,32 @@ static void wait_for_event(const strict_call *c, strict_object *queue, const str
       keep_later(&queue->queue.waited, e->event.waited.data[i]);
 }
 
+static bool is_late(void) {
+  const char *own = getenv("WICK_STRICT_LATE");
+  return !own || strcmp(own, "no") != 0;
+}
+
+/* Commands from now on stay where they are. */
+static void close_gate(const strict_call *c, strict_object *queue) {
+  strict_queue *q = &queue->queue;
+  if (q->gate || !is_late()) return;
+  q->gate = c->under->CreateUserEvent(queue->context->real, NULL);
+  if (q->gate) c->under->EnqueueBarrierWithWaitList(queue->real, 1, &q->gate, NULL);
+}
+
+static void open_gate(const strict_call *c, strict_queue *q) {
+  if (!q->gate) return;
+  c->under->SetUserEventStatus(q->gate, CL_COMPLETE);
+  c->under->ReleaseEvent(q->gate);
+  q->gate = NULL;
+}
+
+void strict_let_run(const strict_call *c, strict_object *queue) {
+  open_gate(c, &queue->queue);
+  for (size_t i = 0; i < queue->queue.waited.n; i++)
+    open_gate(c, &queue->queue.waited.data[i].queue->queue);
+}
+
 strict_stamp strict_put(strict_call *c, strict_object *queue, cl_uint n, const cl_event *list,
                         cl_event **real) {
   *real = NULL;
@@ -52,6 +78,7 @@ strict_stamp strict_put(strict_call *c, strict_object *queue, cl_uint n, const c
     (*real)[i] = e->real;
     wait_for_event(c, queue, e);
   }
+  close_gate(c, queue);
   return (strict_stamp){queue, ++queue->queue.put};
 }
 

@@ -43,6 +43,7 @@ CL_API_ENTRY cl_int CL_API_CALL clFinish(cl_command_queue handle) {
   strict_begin(&c, "clFinish");
   strict_object *queue = strict_use(&c, handle, STRICT_QUEUE);
   strict_stamp last = {queue, queue->queue.put};
+  strict_let_run(&c, queue);
   strict_forward(&c);
   cl_int code = c.under->Finish(queue->real);
   strict_resume(&c);
@@ -58,7 +59,11 @@ CL_API_ENTRY cl_int CL_API_CALL clWaitForEvents(cl_uint n, const cl_event *list)
   if (n == 0 || !list) strict_refuse(&c, NULL, "there are no events");
   cl_event *real = malloc(n * sizeof *real);
   if (!real) abort();
-  for (cl_uint i = 0; i < n; i++) real[i] = strict_check(&c, list[i], STRICT_EVENT)->real;
+  for (cl_uint i = 0; i < n; i++) {
+    const strict_object *e = strict_check(&c, list[i], STRICT_EVENT);
+    real[i] = e->real;
+    strict_let_run(&c, e->event.command.queue);
+  }
   strict_forward(&c);
   cl_int code = c.under->WaitForEvents(n, real);
   strict_resume(&c);

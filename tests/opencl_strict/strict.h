@@ -7,8 +7,11 @@
  *
  * Applications get handles of their own, which are never given out again: a handle that has been
  * released is known for ever. Threads may call at the same time: all that is known lies under one
- * lock, which nobody holds while the real library works. Queues are in order; there are no
- * callbacks. No function of OpenCL 2 is there. */
+ * lock, which no call holds while the real library carries it out. Queues are in order, and late:
+ * what is put into one begins when somebody waits for it, so that who takes a result before that,
+ * or changes what is still to be read, finds something wrong. WICK_STRICT_LATE=no: it begins when
+ * the real library likes, for those that cannot wait for events of the user. There are no
+ * callbacks, and no functions of OpenCL 2. */
 #ifndef WICK_OPENCL_STRICT_H
 #define WICK_OPENCL_STRICT_H
 
@@ -25,10 +28,12 @@
   X(RetainContext) X(RetainCommandQueue) X(RetainMemObject) X(RetainProgram) X(RetainKernel)   \
   X(RetainEvent) X(ReleaseEvent) X(WaitForEvents) X(CreateSubBuffer) X(EnqueueCopyBuffer)      \
   X(EnqueueBarrierWithWaitList) X(EnqueueMarkerWithWaitList) X(GetKernelArgInfo)
+/* And what it uses itself. */
+#define STRICT_UNDER_FUNCTIONS(X) STRICT_FUNCTIONS(X) X(CreateUserEvent) X(SetUserEventStatus)
 
 typedef struct {
 #define STRICT_X(name) __typeof__(&cl##name) name;
-  STRICT_FUNCTIONS(STRICT_X)
+  STRICT_UNDER_FUNCTIONS(STRICT_X)
 #undef STRICT_X
 } strict_functions;
 
@@ -86,6 +91,7 @@ typedef struct {
   cl_device_id device;
   strict_limits limits;
   uint64_t put, flushed, done; /* numbers of commands */
+  cl_event gate;               /* nothing behind it has begun; NULL: all may run */
   strict_stamps waited;        /* what commands from now on come behind, in other queues */
 } strict_queue;
 
@@ -200,6 +206,8 @@ void strict_answer(const void *handle, cl_int code, void *out);
  * where it is empty; free() it. */
 strict_stamp strict_put(strict_call *c, strict_object *queue, cl_uint n, const cl_event *list,
                         cl_event **real);
+/* What has been put into the queue may begin, with what it comes behind in others. */
+void strict_let_run(const strict_call *c, strict_object *queue);
 /* That the command reads, or also writes, the buffer: refuses what others may do at the time. */
 void strict_touch(const strict_call *c, strict_stamp command, strict_object *memory, bool writes);
 /* Behind a call that succeeded: *event, unless NULL, is made of the real one; is_done: the call has

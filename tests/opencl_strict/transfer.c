@@ -24,9 +24,11 @@ static void begin(transfer *t, const char *function, cl_command_queue queue, cl_
   t->memory = take_memory(&t->call, t->queue, memory);
 }
 
-static void put(transfer *t, cl_uint n, const cl_event *list, cl_event *event) {
+/* waits: for the command. */
+static void put(transfer *t, cl_bool waits, cl_uint n, const cl_event *list, cl_event *event) {
   t->event = event;
   t->command = strict_put(&t->call, t->queue, n, list, &t->waits);
+  if (waits) strict_let_run(&t->call, t->queue);
 }
 
 static cl_event *made(transfer *t) { return t->event ? &t->made : NULL; }
@@ -61,7 +63,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue queue, cl_m
   begin(&t, "clEnqueueReadBuffer", queue, memory);
   check_range(&t.call, t.memory, at, size);
   check_host(&t, to, CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS);
-  put(&t, n, list, event);
+  put(&t, waits, n, list, event);
   strict_touch(&t.call, t.command, t.memory, false);
   strict_forward(&t.call);
   cl_int code = t.call.under->EnqueueReadBuffer(t.queue->real, t.memory->real, waits, at, size, to,
@@ -78,7 +80,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue queue, cl_
   begin(&t, "clEnqueueWriteBuffer", queue, memory);
   check_range(&t.call, t.memory, at, size);
   check_host(&t, from, CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS);
-  put(&t, n, list, event);
+  put(&t, waits, n, list, event);
   strict_touch(&t.call, t.command, t.memory, true);
   strict_forward(&t.call);
   cl_int code = t.call.under->EnqueueWriteBuffer(t.queue->real, t.memory->real, waits, at, size,
@@ -112,7 +114,7 @@ CL_API_ENTRY void *CL_API_CALL clEnqueueMapBuffer(cl_command_queue queue, cl_mem
   cl_int result = CL_SUCCESS;
   begin(&t, "clEnqueueMapBuffer", queue, memory);
   check_map(&t, how, at, size);
-  put(&t, n, list, event);
+  put(&t, waits, n, list, event);
   if (t.memory->memory.maps.n == 0) strict_touch(&t.call, t.command, t.memory, how & map_writes);
   strict_forward(&t.call);
   void *host = t.call.under->EnqueueMapBuffer(t.queue->real, t.memory->real, waits, how, at, size,
@@ -143,7 +145,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue queue, 
   strict_map map;
   begin(&t, "clEnqueueUnmapMemObject", queue, memory);
   take_map(&t, at, &map);
-  put(&t, n, list, event);
+  put(&t, CL_FALSE, n, list, event);
   if (t.memory->memory.maps.n == 0)
     strict_touch(&t.call, t.command, t.memory, map.how & map_writes);
   strict_forward(&t.call);
@@ -171,7 +173,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillBuffer(cl_command_queue queue, cl_m
   begin(&t, "clEnqueueFillBuffer", queue, memory);
   check_range(&t.call, t.memory, at, size);
   check_pattern(&t, pattern_size, pattern, at, size);
-  put(&t, n, list, event);
+  put(&t, CL_FALSE, n, list, event);
   strict_touch(&t.call, t.command, t.memory, true);
   strict_forward(&t.call);
   cl_int code = t.call.under->EnqueueFillBuffer(t.queue->real, t.memory->real, pattern,
@@ -202,7 +204,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue queue, cl_m
   check_range(&t.call, t.memory, at, size);
   check_range(&t.call, target, to_at, size);
   check_overlap(&t.call, t.memory, target, at, to_at, size);
-  put(&t, n, list, event);
+  put(&t, CL_FALSE, n, list, event);
   strict_touch(&t.call, t.command, t.memory, false);
   strict_touch(&t.call, t.command, target, true);
   strict_forward(&t.call);

@@ -21,7 +21,7 @@ static bool symbol(const char *name, void *function) {
 
 static bool find_all(void) {
 #define STRICT_X(name) && symbol("cl" #name, &real.functions.name)
-  return true STRICT_FUNCTIONS(STRICT_X);
+  return true STRICT_UNDER_FUNCTIONS(STRICT_X);
 #undef STRICT_X
 }
 

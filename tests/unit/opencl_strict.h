@@ -19,7 +19,7 @@
 
 #include "tests/opencl_strict/strict.h"
 
-enum { BYTES = 4096, SECONDS = 120, NO_DEVICE = 77 };
+enum { BYTES = 4096, SECONDS = 120, WHILE = 100000 /* microseconds */, NO_DEVICE = 77 };
 
 static const char source[] =
     "__kernel void twice(__global const int *x, __global int *y, int n) {\n"
