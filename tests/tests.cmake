@@ -35,6 +35,13 @@ set_target_properties(opencl_driver PROPERTIES C_VISIBILITY_PRESET default)
 set_target_properties(opencl_driver_alone PROPERTIES C_VISIBILITY_PRESET hidden
                       COMPILE_DEFINITIONS ALONE)
 
+# An OpenCL library that refuses what the standard forbids or leaves open, before the real one.
+file(GLOB strict_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/opencl_strict/*.c)
+add_library(opencl_strict MODULE ${strict_sources})
+target_link_libraries(opencl_strict wk_opencl)
+target_link_options(opencl_strict PRIVATE LINKER:--exclude-libs,ALL)
+set_target_properties(opencl_strict PROPERTIES C_VISIBILITY_PRESET hidden)
+
 # What the command does not give back, for tests/cli/leaks.sh; sanitizers have their own.
 if(NOT WICK_SANITIZE)
   add_library(leak_counter MODULE ${CMAKE_SOURCE_DIR}/tests/leak_counter.c)
@@ -95,10 +102,11 @@ target_link_libraries(test_rare rare_native)
 # OpenCL once more on a simulator that checks every access.
 find_library(OCLGRIND oclgrind-rt PATHS /usr/lib/oclgrind PATH_SUFFIXES oclgrind)
 if(OCLGRIND AND NOT WICK_SANITIZE)
+  set(under "WICK_STRICT_UNDER=${OCLGRIND};WICK_STRICT_LATE=no") # it is late itself
   foreach(name device plan)
     add_test(NAME unit/test_opencl_${name}_oclgrind COMMAND test_opencl_${name} alone)
     set_tests_properties(unit/test_opencl_${name}_oclgrind PROPERTIES
-      ENVIRONMENT "WICK_OPENCL=${OCLGRIND};OCLGRIND_DATA_RACES=1"
+      ENVIRONMENT "${under};OCLGRIND_DATA_RACES=1"
       FAIL_REGULAR_EXPRESSION "Invalid (read|write)|data race")
   endforeach()
   # It takes what a comparison of vectors gives for -1, so loops stay scalar; and it gives each
@@ -106,11 +114,20 @@ if(OCLGRIND AND NOT WICK_SANITIZE)
   set(scalar "OCLGRIND_BUILD_OPTIONS=-cl-opt-disable;OCLGRIND_LOCAL_MEM_SIZE=67108864")
   add_test(NAME unit/test_random_opencl_oclgrind COMMAND test_random_opencl 201 20)
   set_tests_properties(unit/test_random_opencl_oclgrind PROPERTIES
-    ENVIRONMENT "WICK_OPENCL=${OCLGRIND};OCLGRIND_DATA_RACES=1;${scalar}"
+    ENVIRONMENT "${under};OCLGRIND_DATA_RACES=1;${scalar}"
     FAIL_REGULAR_EXPRESSION "Invalid (read|write)|data race")
 elseif(NOT WICK_SANITIZE)
   message(STATUS "Without oclgrind: its tests are not there")
 endif()
+
+# And as if the device were a GPU, which does not work in the host's memory.
+set(as_gpu "WICK_STRICT_DEVICE=${CMAKE_SOURCE_DIR}/tests/checksums/devices/gpu.json")
+foreach(name device plan)
+  add_test(NAME unit/test_opencl_${name}_gpu COMMAND test_opencl_${name})
+  set_tests_properties(unit/test_opencl_${name}_gpu PROPERTIES ENVIRONMENT "${as_gpu}")
+endforeach()
+add_test(NAME unit/test_random_opencl_gpu COMMAND test_random_opencl 301 20)
+set_tests_properties(unit/test_random_opencl_gpu PROPERTIES ENVIRONMENT "${as_gpu}")
 
 # The example of a target as a plugin of the test, which has what the command has for it.
 foreach(half target device)
@@ -152,6 +169,8 @@ endif()
 foreach(name ${driver_tests})
   target_link_options(${name} PRIVATE LINKER:--wrap=dlopen,--wrap=dlsym,--wrap=clock_gettime)
 endforeach()
+target_compile_definitions(test_opencl_strict
+                           PRIVATE WICK_OPENCL_STRICT="$<TARGET_FILE:opencl_strict>")
 target_link_options(test_opencl_find PRIVATE
                     LINKER:--wrap=wick_opencl_list,--wrap=pipe2,--wrap=fork,--wrap=poll
                     LINKER:--wrap=read,--wrap=write,--wrap=waitpid,--wrap=kill,--wrap=_exit)
@@ -289,3 +308,13 @@ if(NOT WICK_SANITIZE)
                      $<TARGET_FILE:${name}_threads>)
   endforeach()
 endif()
+
+# Whatever opens OpenCL opens the strict one, but where a test names another library itself.
+add_dependencies(wick opencl_strict)
+foreach(source ${unit_tests})
+  get_filename_component(name ${source} NAME_WE)
+  add_dependencies(${name} opencl_strict)
+endforeach()
+get_property(all_tests DIRECTORY PROPERTY TESTS)
+set_property(TEST ${all_tests} APPEND PROPERTY
+             ENVIRONMENT "WICK_OPENCL=$<TARGET_FILE:opencl_strict>")
