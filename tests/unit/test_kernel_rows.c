@@ -90,7 +90,8 @@ static void run(kh_case *c, int64_t live, const int64_t *list, char *y) {
 static void check_size(const wk_simd *simd, kh_case *c, const product *p, int64_t live,
                        const char *whole, char *y) {
   int64_t list[64], size = wk_dtype_size(kh_types_of(c).y), pitch = c->matmul.y_stride[2] * size;
-  int64_t each = p->each ? p->each : 1, rows = live < p->m / each ? live * each : p->m;
+  int64_t each = p->each ? p->each : 1, some = live < 0 ? 0 : live;
+  int64_t rows = some < p->m / each ? some * each : p->m;
   shuffle(list, p->m, (uint64_t)live + 1000);
   run(c, live, list, y);
   for (int64_t i = 0; i < rows; i++) {
