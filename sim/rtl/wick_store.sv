@@ -133,8 +133,8 @@ module wick_store #(
   logic [CntW-1:0]  count;
   logic             pattern_last;
   wick_fifo #(.Width(RecW), .Depth(Commands)) u_commands (
-    .clk_i, .rst_ni, .clear_i, .valid_i(rec_put), .ready_o(rec_room), .data_i(setup_rec),
-    .valid_o(rec_valid), .ready_i(next), .data_o(rec)
+    .clk_i, .rst_ni, .clear_i, .valid_i(rec_put && index_room), .ready_o(rec_room),
+    .data_i(setup_rec), .valid_o(rec_valid), .ready_i(next), .data_o(rec)
   );
   assign {index, total, value, fill, c2, p2, p1, c1, c0, spm} = rec;
   assign next = !abort_i && !dead_q && (!busy_q || finish);

@@ -42,6 +42,26 @@ window 0:1 119:412
 window 2:2 151:153
 window 2:3 "151:$cycles" # the end does not retire: all that follows is shown
 
+# More small transfers under way than a channel has places for: they wait, as in the timing model.
+{
+  printf '.machine base\n.memory x 0x0 65536\n.random x 1\n.memory y 0x20000 65536\n.output y\n'
+  for ((i = 0; i < 40; i++)); do
+    printf 'ld.ld1 dram=x+%d n0=16 spm=%d c0=16\n' $((i * 1024)) $((i * 16))
+    printf 'fill.ld1 value=%d spm=%d c0=16\n' $i $((4096 + i * 16))
+  done
+  for ((i = 0; i < 40; i++)); do
+    printf 'st dram=y+%d n0=16 spm=%d c0=16' $((i * 1024)) $((i * 16))
+    ((i)) && echo || echo ' wait ld1:80'
+  done
+  echo end
+} >small.s
+for latency in 10 100 1000; do
+  simulate() { "$wick" sim small.s --dram latency=$latency --model "$@" 2>&1; }
+  want=$(simulate timing | grep -E '^cycles|^y ')
+  check "$latency cycles of latency: as in the timing model" test "$want" = \
+    "$(simulate rtl --tune never --max-cycles 1000000 | grep -E '^cycles|^y ')"
+done
+
 # Where it goes: named after what is run and its part, in the current folder, or as --fst says.
 check 'a package' "$(dirname "$wick")/accel_package" two.wick
 mkdir folder && cp two.wick wave.s folder
