@@ -2,6 +2,7 @@
  * The parts of `wick run`.
  *
  *   cmd_run.c      options, running, results
+ *   run_warm.c     a first run, before those that are looked at
  *   run_inputs.c   where the inputs come from; loading the model with their shapes
  *   run_profile.c  --profile
  *   run_trace.c    --trace
@@ -64,6 +65,14 @@ wk_status wk_run_given(wk_run_job *job, const char *name, const wk_type *want,
 wk_status wk_run_check_state(const wk_run_opts *o, bool is_package) WK_MUST_CHECK;
 wk_status wk_run_load_state(const wk_run_opts *o, wk_run_job *job) WK_MUST_CHECK;
 wk_status wk_run_save_state(const wk_run_opts *o, const wk_run_job *job) WK_MUST_CHECK;
+
+/* What runs of the job's session take. */
+typedef struct {
+  const void *inputs[WK_RUNNER_MAX_IO];
+  void *outputs[WK_RUNNER_MAX_IO];
+} wk_run_buffers;
+/* Runs once, by which inputs are checked and outputs have their memory. */
+wk_status wk_run_warm(wk_run_job *job, wk_tensor *out, wk_run_buffers *b) WK_MUST_CHECK;
 
 /* Runs o->repeat times and prints a table of where the time went. `out` as for wk_runner_run. */
 wk_status wk_run_profile(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) WK_MUST_CHECK;

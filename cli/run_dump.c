@@ -62,15 +62,12 @@ static void after_step(void *ctx, uint32_t step, int after, void *arena) {
 }
 
 static wk_status dump_session(wk_run_job *job, wk_tensor *out, dump *d) {
-  const void *inputs[WK_RUNNER_MAX_IO];
-  void *outputs[WK_RUNNER_MAX_IO];
+  wk_run_buffers b;
   d->session = wk_runner_session(job->runner);
   d->seen = wk_arena_alloc(d->arena, wick_session_entry(d->session)->step_count);
-  WK_TRY(wk_runner_run(job->runner, job->in, out)); /* checked, outputs allocated */
-  for (size_t i = 0; i < wk_runner_inputs(job->runner); i++) inputs[i] = job->in[i].data;
-  for (size_t i = 0; i < wk_runner_outputs(job->runner); i++) outputs[i] = out[i].data;
+  WK_TRY(wk_run_warm(job, out, &b));
   wk_runner_rewind(job->runner);
-  wick_status s = wick_session_run_observed(d->session, inputs, outputs, after_step, d);
+  wick_status s = wick_session_run_observed(d->session, b.inputs, b.outputs, after_step, d);
   WK_TRY(d->status);
   return wk_wick_error(s, wick_session_error(d->session), NULL);
 }

@@ -108,15 +108,12 @@ static void print(const profile_rows *rows, double runs) {
 
 static wk_status run_steps(const wk_run_opts *o, wk_run_job *job, wk_tensor *out,
                            wick_step_profile *profile, wick_step_work *work) {
-  const void *inputs[WK_RUNNER_MAX_IO];
-  void *outputs[WK_RUNNER_MAX_IO];
+  wk_run_buffers b;
   wick_session *session = wk_runner_session(job->runner);
-  WK_TRY(wk_runner_run(job->runner, job->in, out)); /* warm, checked, outputs allocated */
-  for (size_t i = 0; i < wk_runner_inputs(job->runner); i++) inputs[i] = job->in[i].data;
-  for (size_t i = 0; i < wk_runner_outputs(job->runner); i++) outputs[i] = out[i].data;
+  WK_TRY(wk_run_warm(job, out, &b));
   for (int64_t k = 0; k < o->repeat; k++) {
     wk_runner_rewind(job->runner);
-    wick_status s = wick_session_run_counted(session, inputs, outputs, profile, work);
+    wick_status s = wick_session_run_counted(session, b.inputs, b.outputs, profile, work);
     WK_TRY(wk_wick_error(s, wick_session_error(session), NULL));
   }
   return NULL;

@@ -85,16 +85,13 @@ static void observe(void *user, uint32_t step, int after, void *arena) {
 
 static wk_status record_session(const wk_run_opts *o, wk_run_job *job, wk_tensor *out,
                                 recording *r) {
-  const void *inputs[WK_RUNNER_MAX_IO];
-  void *outputs[WK_RUNNER_MAX_IO];
+  wk_run_buffers b;
   wick_session *session = wk_runner_session(job->runner);
-  WK_TRY(wk_runner_run(job->runner, job->in, out)); /* warm, checked, outputs allocated */
-  for (size_t i = 0; i < wk_runner_inputs(job->runner); i++) inputs[i] = job->in[i].data;
-  for (size_t i = 0; i < wk_runner_outputs(job->runner); i++) outputs[i] = out[i].data;
+  WK_TRY(wk_run_warm(job, out, &b));
   for (int64_t k = 0; k < o->repeat; k++) {
     wk_runner_rewind(job->runner);
     begin_run(r);
-    wick_status s = wick_session_run_observed(session, inputs, outputs, observe, r);
+    wick_status s = wick_session_run_observed(session, b.inputs, b.outputs, observe, r);
     end_run(r);
     WK_TRY(wk_wick_error(s, wick_session_error(session), NULL));
   }
