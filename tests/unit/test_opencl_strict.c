@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tests/opencl_strict, which stands before the OpenCL of other tests: it refuses each of the calls
  * of opencl_strict.def with one line, lets others through, and passes for a smaller device. */
-#include <ftw.h>
 
+#include "tests/unit/remove_folder.h"
 #include "tests/unit/opencl_strict.h"
 #include "targets/opencl/description.h"
 
@@ -189,14 +189,9 @@ static int prepare(void **state) {
   return setenv("POCL_CACHE_DIR", folder, 1);
 }
 
-static int remove_entry(const char *path, const struct stat *s, int kind, struct FTW *f) {
-  (void)s, (void)kind, (void)f;
-  return remove(path);
-}
-
 static int clean(void **state) {
   (void)state;
-  return nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+  return remove_folder(folder);
 }
 
 int main(void) {

@@ -5,7 +5,6 @@
  * shrunk graph. Where there is no device all of it is skipped.
  *   test_random_opencl [FIRST_SEED [COUNT]]   COUNT graphs of integers, 100 in every run, and fewer
  *                                             of the other kinds */
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,6 +18,7 @@
 #include "compiler/integer/integer.h"
 #include "targets/opencl/description.h"
 #include "targets/opencl/opencl.h"
+#include "tests/unit/remove_folder.h"
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
 #include "tests/random_layers.h"
@@ -81,14 +81,9 @@ static int prepare(void **state) {
   return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *s, int kind, struct FTW *f) {
-  (void)s, (void)kind, (void)f;
-  return remove(path);
-}
-
 static int clean(void **state) {
   (void)state;
-  return nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+  return remove_folder(folder);
 }
 
 /* ---- kinds of graphs ------------------------------------------------------------------------- */
