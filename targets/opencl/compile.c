@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "compiler/package/program.h"
+#include "targets/opencl/explain.h"
 #include "targets/opencl/make.h"
 #include "targets/opencl/tune.h"
 
@@ -31,8 +32,12 @@ wk_status wk_cl_add_inst(wk_cl_unit *u, const wk_program *p, const wk_inst *i) {
   if (i->op == WK_OP_LOOP || i->op == WK_OP_IF) return add_control(u, p, i);
   wk_cl_making m = {u, u->device, p, i, wk_arena_new()};
   bool ok = false;
+  size_t first = u->launches.n;
+  int products = u->explained ? u->explained->products : 0;
   for (size_t k = 0; k < WK_COUNTOF(makers) && !ok; k++) ok = makers[k](&m);
   wk_arena_free(m.a);
+  if (u->explained && u->explained->products == products)
+    wk_cl_explain_other(u->explained, u, p, i, first);
   return ok ? NULL : wk_error_at(WK_INTERNAL, i->name, "%s: no kernel can be made of it",
                                  wk_op_get(i->op)->name);
 }
@@ -86,6 +91,15 @@ static wk_status write_text(const char *path, const wk_str *text) {
   return wk_out_commit(out);
 }
 
+/* Behind the arenas of all parts. */
+static uint64_t behind_arenas(const wk_cl_unit *u, const wk_target_part *parts, size_t n) {
+  int64_t most = 0;
+  for (size_t k = 0; k < n; k++)
+    if (parts[k].program->region_size[WK_REGION_ACT] > most)
+      most = parts[k].program->region_size[WK_REGION_ACT];
+  return (uint64_t)wk_ceil_div(most, u->needs.base_align) * u->needs.base_align;
+}
+
 /* path: NULL, or where the kernels' text goes. */
 static wk_status add_unit(const wk_opencl *d, const wk_target_part *parts, size_t n,
                           const wk_emit_options *o, wk_package *pkg, uint32_t *row,
@@ -96,8 +110,14 @@ static wk_status add_unit(const wk_opencl *d, const wk_target_part *parts, size_
   wk_status s = tiles ? wk_cl_tune(d, tiles, parts, n, o) : NULL;
   wk_cl_unit_begin(&u, d, pkg);
   u.tiles = tiles;
+  u.parts_at = behind_arenas(&u, parts, n);
+  wk_cl_explained explained = {.node = *d->explain ? d->explain : NULL};
+  if (d->explains) u.explained = &explained;
   for (size_t k = 0; k < n && !s; k++) s = add_part(&u, &parts[k], a, &row[k]);
   if (!s) s = check_limits(d, &u.needs);
+  if (!s && d->explains) s = wk_cl_explain_end(&explained, d);
+  if (o->text && explained.text.s) wk_str_addn(o->text, explained.text.s, explained.text.n);
+  wk_str_free(&explained.text);
   if (!s && path) s = write_text(path, &u.source);
   wk_cl_unit_finish(&u);
   wk_cl_tiles_close(tiles);

@@ -13,7 +13,9 @@ typedef struct {
   const wk_attr_conv *c;
   int spatial, looped;   /* axes of the window; those that are loops of their own */
   int64_t channels;      /* of a group */
+  bool is_gathered;      /* GPU: taps and channels are one sum, whose elements a table finds */
   bool clips[WK_MAX_RANK]; /* windows leave the image along this axis */
+  const char *outside;   /* CPU: name of a run of what is outside of the image; NULL: nothing is */
 } conv;
 
 /* ---- description ----------------------------------------------------------------------------- */
@@ -24,6 +26,17 @@ static bool is_one_run(const conv *v) {
   return last >= 0 && v->channels <= WK_CL_FEW_CHANNELS && v->c->group == 1 && !v->clips[last] &&
          v->c->dilations.v[last] == 1 && v->x->strides[1] == 1 &&
          v->x->strides[last + 2] == v->channels;
+}
+
+enum { GATHER_AXES = 3 }; /* that a row of the table has room for */
+
+/* On GPUs: a tap has so few channels that steps would be empty for the most part. */
+static bool wants_table(const conv *v) {
+  const wk_view *x = v->x;
+  int64_t last = x->strides[1] * (v->channels - 1);
+  for (int d = 0; d < v->spatial; d++)
+    last += wk_cl_magnitude(v->c->dilations.v[d] * x->strides[d + 2]) * (v->w->dims[d + 2] - 1);
+  return v->channels <= WK_CL_FEW_CHANNELS && v->spatial <= GATHER_AXES && last < INT32_MAX;
 }
 
 static bool describe(conv *v, const wk_cl_making *m) {
@@ -49,11 +62,15 @@ static bool describe(conv *v, const wk_cl_making *m) {
     t->m_rows *= v->y->dims[d + 2];
     v->clips[d] = wk_cl_clips(m->inst, d);
   }
-  v->looped = v->spatial - is_one_run(v);
+  v->is_gathered = m->device->family == WK_CL_GPU && wants_table(v);
+  v->looped = v->is_gathered ? 0 : v->spatial - is_one_run(v);
   t->taps = 1;
   for (int d = 0; d < v->looped; d++) t->taps *= v->w->dims[d + 2];
-  t->depth = v->channels * (v->looped < v->spatial ? v->w->dims[v->spatial + 1] : 1);
+  t->depth = v->channels;
+  for (int d = v->looped; d < v->spatial; d++) t->depth *= v->w->dims[d + 2];
   t->a_step = v->looped < v->spatial ? 1 : v->x->strides[1];
+  t->a_is_aligned = wk_cl_has_fours(m->p, v->x, 1) &&
+                    (v->c->group == 1 || v->channels % 4 == 0);
   t->column_axis = 1;
   return t->m_rows * t->taps * t->depth > 0;
 }
@@ -80,20 +97,17 @@ static void add_weights(conv *v) {
   const void *panels = wk_cl_tile_pack(t, v->c->group, data, weight_at, v, &bytes);
   uint32_t arg = wk_cl_add_bytes(t->k, panels, bytes);
   const char *type = wk_cl_tile_type(t->b);
-  t->b_row = wk_cl_tile_width(t);
   wk_str_printf(t->x.b, "__global const %s *w = (__global const %s *)(g%u + o%u)", type, type, arg,
                 arg);
   if (v->c->group > 1)
     wk_str_printf(t->x.b, " + z * %lld",
-                  (long long)(wk_cl_tile_panels(t) * t->taps * t->depth * t->b_row));
-  wk_str_printf(t->x.b, " + n0 * %lld;\n", (long long)(t->taps * t->depth));
+                  (long long)(wk_cl_tile_panels(t) * t->taps * wk_cl_tile_panel_depth(t) *
+                              t->b_row));
+  wk_str_printf(t->x.b, " + n0 * %lld;\n", (long long)(t->taps * wk_cl_tile_panel_depth(t)));
 }
 
-/* A run of what is outside of the image; NULL: nothing ever is. */
+/* CPU: the name of a run of what is outside of the image. */
 static const char *add_padding(conv *v) {
-  bool any = false;
-  for (int d = 0; d < v->looped; d++) any = any || v->clips[d];
-  if (!any) return NULL;
   int64_t size = wk_dtype_size(v->t.a), n = (v->t.depth - 1) * v->t.a_step + 1;
   char *row = wk_arena_alloc(v->t.m->unit->arena, (size_t)(n * size));
   int16_t outside = (int16_t)(v->t.sum == WK_I32 ? v->c->pad_value : 0);
@@ -112,8 +126,9 @@ static const char *add_padding(conv *v) {
 static void add_rows(const conv *v) {
   const wk_cl_tile *t = &v->t;
   wk_str *b = t->x.b;
+  const char *type = wk_cl_tile_is_gpu(t) && t->m_rows >> 31 == 0 ? "int" : "long";
   for (int r = 0; r < t->pointers; r++) {
-    wk_str_printf(b, "const long q%d = %s;\n", r, wk_cl_tile_row_of(t, r));
+    wk_str_printf(b, "const %s q%d = %s;\n", type, r, wk_cl_tile_row_of(t, r));
     int64_t run = 1;
     wk_str at = {0};
     for (int d = v->spatial - 1; d >= 0; d--) {
@@ -129,39 +144,128 @@ static void add_rows(const conv *v) {
   }
 }
 
-/* Pointers to the rows at tap t0, t1, …. */
-static void add_pointers(const conv *v, const char *outside) {
-  const wk_cl_tile *t = &v->t;
-  wk_str *b = t->x.b;
-  const char *type = wk_cl_tile_type(t->a);
+/* "(uint)(y0_1 + …) < 14 && …": the row's tap is in the image, where windows may leave it; "":
+ * all are. */
+static const char *condition(const conv *v, int row) {
+  const char *text = "";
+  for (int d = 0; d < v->looped; d++)
+    if (v->clips[d])
+      text = wk_arena_printf(v->t.m->a, "%s%s(uint)(y%d_%d + t%d * %lld) < %lld", text,
+                             *text ? " && " : "", d, row, d, (long long)v->c->dilations.v[d],
+                             (long long)v->x->dims[d + 2]);
+  return text;
+}
+
+static void add_tap(const conv *v) {
+  wk_str *b = v->t.x.b;
   wk_str_add(b, "const long tap = 0");
   for (int d = 0; d < v->looped; d++)
     wk_str_printf(b, " + t%d * %lldl", d,
                   (long long)(v->c->dilations.v[d] * v->x->strides[d + 2]));
   wk_str_add(b, ";\n");
+}
+
+/* Pointers to the rows at tap t0, t1, …. */
+static void add_pointers(const void *ctx) {
+  const conv *v = ctx;
+  const wk_cl_tile *t = &v->t;
+  const char *outside = v->outside;
+  add_tap(v);
+  for (int r = 0; r < t->pointers; r++)
+    wk_str_printf(t->x.b, "__global const %s *p%d = %s%sx + at%d + tap%s%s;\n",
+                  wk_cl_tile_type(t->a), r, condition(v, r), outside ? " ? " : "", r,
+                  outside ? " : " : "", outside ? outside : "");
+}
+
+/* ---- GPUs ------------------------------------------------------------------------------------ */
+
+/* Whether they are in the image, too. */
+static void set_pointers(const void *ctx) {
+  const conv *v = ctx;
+  const wk_cl_tile *t = &v->t;
+  wk_str_add(t->x.b, "{\n");
+  add_tap(v);
   for (int r = 0; r < t->pointers; r++) {
-    wk_str_printf(b, "__global const %s *p%d = ", type, r);
-    for (int d = 0, n = 0; d < v->looped; d++)
-      if (v->clips[d])
-        wk_str_printf(b, "%s(uint)(y%d_%d + t%d * %lld) < %lld", n++ ? " && " : "", d, r, d,
-                      (long long)v->c->dilations.v[d], (long long)v->x->dims[d + 2]);
-    wk_str_printf(b, "%sx + at%d + tap%s%s;\n", outside ? " ? " : "", r, outside ? " : " : "",
-                  outside ? outside : "");
+    if (t->outside) wk_str_printf(t->x.b, "ok%d = %s;\n", r, condition(v, r));
+    wk_str_printf(t->x.b, "p%d = x + at%d + tap;\n", r, r);
   }
+  wk_str_add(t->x.b, "}\n");
+}
+
+static void declare_pointers(const conv *v) {
+  const wk_cl_tile *t = &v->t;
+  for (int r = 0; r < t->pointers; r++) {
+    wk_str_printf(t->x.b, "__global const %s *p%d = x;\n", wk_cl_tile_type(t->a), r);
+    if (t->outside) wk_str_printf(t->x.b, "bool ok%d = true;\n", r);
+  }
+}
+
+/* What is read outside of the image. */
+static const char *outside_value(const conv *v) {
+  if (v->t.sum == WK_F32) return "0";
+  return wk_arena_printf(v->t.m->a, "(uint)%lld", (long long)v->c->pad_value);
+}
+
+/* A row for each k: where its element is, from the window's first, and its position in the window
+ * along each axis, OUTSIDE behind the last k. */
+enum { ROW = 4, OUTSIDE = INT32_MIN / 2 };
+
+static void add_table(conv *v) {
+  wk_cl_tile *t = &v->t;
+  int64_t n = wk_cl_tile_panel_depth(t);
+  int32_t *table = wk_arena_alloc(t->m->unit->arena, (size_t)n * ROW * sizeof *table);
+  for (int64_t k = 0; k < n; k++) {
+    int64_t tap = k / v->channels, offset = k % v->channels * v->x->strides[1];
+    int32_t *row = table + k * ROW;
+    row[1] = row[2] = row[3] = 0;
+    for (int d = v->spatial - 1; d >= 0; d--) {
+      int64_t at = tap % v->w->dims[d + 2] * v->c->dilations.v[d];
+      tap /= v->w->dims[d + 2];
+      offset += at * v->x->strides[d + 2];
+      row[d + 1] = (int32_t)at;
+    }
+    row[0] = (int32_t)offset;
+    if (k >= t->depth) row[1] = OUTSIDE;
+  }
+  uint32_t arg = wk_cl_add_bytes(t->k, table, (uint64_t)n * ROW * sizeof *table);
+  wk_str_printf(t->x.b, "__global const int4 *taps = (__global const int4 *)(g%u + o%u);\n", arg,
+                arg);
+}
+
+/* Element k of the item's row, as the table has it. */
+static const char *gathered(const void *ctx, const char *k) {
+  const conv *v = ctx;
+  wk_arena *a = v->t.m->a;
+  const char *inside = "", *row = wk_arena_printf(a, "taps[%s]", k);
+  for (int d = 0; d < v->spatial; d++)
+    inside = wk_arena_printf(a, "%s%s(uint)(y%d_0 + %s.s%d) < %lld", inside, d ? " && " : "", d,
+                             row, d + 1, (long long)v->x->dims[d + 2]);
+  return wk_arena_printf(a, "%s ? %s : %s", inside,
+                         wk_cl_tile_one(&v->t, v->t.a, "(x + at0)",
+                                        wk_arena_printf(a, "%s.s0", row)),
+                         outside_value(v));
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static void add_taps(const conv *v, const char *outside) {
-  wk_str *b = v->t.x.b;
-  for (int d = 0; d < v->looped; d++)
-    wk_str_printf(b, "for (int t%d = 0; t%d < %lld; t%d++) {\n", d, d,
-                  (long long)v->w->dims[d + 2], d);
-  if (v->looped == 0) wk_str_add(b, "{\n");
-  add_pointers(v, outside);
-  wk_cl_tile_products(&v->t);
-  for (int d = 0; d < v->looped; d++) wk_str_add(b, "}\n");
-  if (v->looped == 0) wk_str_add(b, "}\n");
+/* After the rows. */
+static void add_products(conv *v) {
+  wk_cl_tile *t = &v->t;
+  bool is_gpu = wk_cl_tile_is_gpu(t);
+  wk_cl_taps taps = {.n = v->looped, .counts = v->w->dims + 2, .ctx = v,
+                     .point = is_gpu ? set_pointers : add_pointers};
+  if (t->element) taps.point = NULL;
+  else if (is_gpu) declare_pointers(v);
+  wk_cl_tile_sums(t);
+  wk_cl_tile_products(t, &taps);
+}
+
+static void find_outside(conv *v) {
+  bool any = false;
+  for (int d = 0; d < v->looped; d++) any = any || v->clips[d];
+  if (!any) return;
+  if (wk_cl_tile_is_gpu(&v->t)) v->t.outside = outside_value(v);
+  else v->outside = add_padding(v);
 }
 
 bool wk_cl_make_conv(const wk_cl_making *m) {
@@ -169,23 +273,26 @@ bool wk_cl_make_conv(const wk_cl_making *m) {
   wk_cl_tile *t = &v.t;
   wk_cl_kernel k = {.what = "conv", .node = m->inst->name};
   t->k = &k;
-  if (!describe(&v, m) || !wk_cl_tile_choose(t, true)) return false;
+  if (!describe(&v, m)) return false;
+  if (v.is_gathered) t->element = gathered, t->element_ctx = &v;
+  if (!wk_cl_tile_choose(t, true)) return false;
   bool is_cpu = m->device->family == WK_CL_CPU;
   if (!wk_cl_loops_open(&t->x, m->a, &k, m->p, m->inst, 2, is_cpu)) return false;
   const char *type = wk_cl_tile_type(t->a);
   wk_cl_tile_begin(t);
   add_weights(&v);
-  const char *outside = add_padding(&v);
+  find_outside(&v);
+  if (v.is_gathered) add_table(&v);
   wk_str_printf(t->x.b, "__global const %s *x = (__global const %s *)(%s) + z * %lldl;\n", type,
                 type, t->x.base[1], (long long)(v.channels * v.x->strides[1]));
   add_rows(&v);
-  wk_cl_tile_sums(t);
-  add_taps(&v, outside);
+  add_products(&v);
   wk_str position = {0};
-  wk_str_add(&position, "const long at = m0 + row;\n");
+  wk_str_printf(&position, "const %s at = m0 + row;\n", is_cpu ? "long" : "int");
   wk_cl_positions(&position, 'i', v.y->rank, v.y->dims, 1, "at");
-  wk_cl_tile_end(t, position.s, wk_arena_printf(m->a, "z * %lld + n0", (long long)t->columns));
+  const char *column = wk_arena_printf(m->a, "z * %lld + n0", (long long)t->columns);
+  wk_cl_tile_end(t, position.s, column);
+  wk_cl_tile_launch(t, position.s, column);
   wk_str_free(&position);
-  wk_cl_add_launch(m->unit, &k);
   return true;
 }

@@ -38,6 +38,11 @@ static bool describe(matmul *x, const wk_cl_making *m) {
   t->depth = x->a->dims[x->a->rank - 1];
   t->a_step = x->a->strides[x->a->rank - 1];
   t->column_axis = x->rank - 1;
+  t->b_row = x->b->strides[x->b->rank - 2];
+  t->b_column = x->b->strides[x->b->rank - 1];
+  t->a_is_aligned = wk_cl_has_fours(m->p, x->a, x->a->rank - 1);
+  t->b_is_aligned = wk_cl_has_fours(m->p, x->b, x->b->rank - 1) ||
+                    wk_cl_has_fours(m->p, x->b, x->b->rank - 2);
   return t->batch * t->m_rows * t->columns * t->depth > 0;
 }
 
@@ -86,6 +91,14 @@ static void add_limits(matmul *x) {
   const wk_inst *i = x->t.m->inst;
   for (uint32_t k = 0; k < i->n_limits && !x->t.m->unit->is_trial; k++)
     if (x->t.k->n_args + 2 < WK_CL_MAX_OPERANDS) add_limit(x, &i->limits[k]);
+}
+
+/* In another kernel of the instruction. */
+static void repeat_limits(const void *ctx, wk_cl_tile *of) {
+  matmul x = *(const matmul *)ctx;
+  x.t = *of;
+  add_limits(&x);
+  *of = x.t;
 }
 
 /* Sum of z's position along the batch axes times the strides of v, as a C expression of z. */
@@ -146,13 +159,13 @@ static void add_packed(matmul *x) {
   const void *panels = wk_cl_tile_pack(&x->t, is_one ? 1 : x->t.batch, data, element_of_b, x,
                                        &bytes);
   uint32_t arg = wk_cl_add_bytes(x->t.k, panels, bytes);
-  x->t.b_row = wk_cl_tile_width(&x->t);
   wk_str_printf(x->t.x.b, "__global const %s *w = (__global const %s *)(g%u + o%u) + ",
                 wk_cl_tile_type(x->t.b), wk_cl_tile_type(x->t.b), arg, arg);
   if (!is_one)
     wk_str_printf(x->t.x.b, "z * %lld + ",
-                  (long long)(wk_cl_tile_panels(&x->t) * x->t.depth * x->t.b_row));
-  wk_str_printf(x->t.x.b, "n0 * %lld;\n", (long long)x->t.depth);
+                  (long long)(wk_cl_tile_panels(&x->t) * wk_cl_tile_panel_depth(&x->t) *
+                              x->t.b_row));
+  wk_str_printf(x->t.x.b, "n0 * %lld;\n", (long long)wk_cl_tile_panel_depth(&x->t));
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -170,8 +183,6 @@ static void add_rows(const matmul *x) {
 
 static void add_run_time(matmul *x) {
   const char *type = wk_cl_tile_type(x->t.b);
-  x->t.b_row = x->b->strides[x->b->rank - 2];
-  x->t.b_column = x->b->strides[x->b->rank - 1];
   wk_str_printf(x->t.x.b, "__global const %s *w = (__global const %s *)(%s) + %s + n0 * %lldl;\n",
                 type, type, x->t.x.base[2], batch_offset(x, x->b), (long long)x->t.b_column);
 }
@@ -184,6 +195,8 @@ bool wk_cl_make_matmul(const wk_cl_making *m) {
   bool is_cpu = m->device->family == WK_CL_CPU;
   if (is_cpu && !is_packed && x.b->strides[x.b->rank - 1] != 1) return false;
   x.t.k = &k;
+  x.t.limits = repeat_limits;
+  x.t.limits_ctx = &x;
   x.t.b_readable = wk_cl_readable(m->p, x.b);
   if (!wk_cl_loops_open(&x.t.x, m->a, &k, m->p, m->inst, is_packed ? 2 : WK_NONE, is_cpu))
     return false;
@@ -194,13 +207,13 @@ bool wk_cl_make_matmul(const wk_cl_making *m) {
   else add_run_time(&x);
   add_rows(&x);
   wk_cl_tile_sums(&x.t);
-  wk_cl_tile_products(&x.t);
+  wk_cl_tile_products(&x.t, &(wk_cl_taps){0});
   wk_str position = {0};
   wk_str_printf(&position, "const long at = z * %lld + %s;\n", (long long)x.t.m_rows,
                 wk_cl_tile_listed(&x.t, "m0 + row"));
   wk_cl_positions(&position, 'i', x.rank, x.y->dims, x.rank - 1, "at");
   wk_cl_tile_end(&x.t, position.s, "n0");
+  wk_cl_tile_launch(&x.t, position.s, "n0");
   wk_str_free(&position);
-  wk_cl_add_launch(m->unit, &k);
   return true;
 }

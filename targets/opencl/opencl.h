@@ -22,6 +22,8 @@ typedef struct {
   wick_opencl_info info;
   wk_cl_family family;
   char spec[144]; /* as wick_opencl_spec */
+  bool explains;       /* --explain-kernel */
+  char explain[256];   /* products of this node; "": all */
   double tune_seconds; /* negative: tiles are not measured, and what was measured is not asked */
 } wk_opencl;
 
@@ -31,6 +33,9 @@ enum { WK_CL_MAX_OPERANDS = 60 };
 
 /* Floats of a vector that kernels use: 4, 8 or 16. */
 int wk_cl_lanes(const wk_opencl *d);
+
+/* It multiplies bytes by fours: by an extension, or, NVIDIA's, by inline PTX. */
+bool wk_cl_has_dots(const wk_opencl *d);
 
 /* Of buffers, bytes: what the device asks for, and at least WICK_ALIGN. */
 int64_t wk_cl_align(const wk_opencl *d);

@@ -15,26 +15,39 @@ static const char vector_loops[] =
     "#define WK_UNROLL\n"
     "#endif\n";
 
-/* Sums of four products of bytes, signed or not, modulo 2^32: the device's, or as it would. */
+/* Sums of four products of bytes, signed or not, and c, modulo 2^32: the device's, or as it would.
+ * NVIDIA's is an instruction of PTX, for compute capability 6.1 and later. */
 static const char dots[] =
     "#if defined(cl_khr_integer_dot_product) || \\\n"
     "    defined(__opencl_c_integer_dot_product_input_4x8bit_packed)\n"
     "#ifdef cl_khr_integer_dot_product\n"
     "#pragma OPENCL EXTENSION cl_khr_integer_dot_product : enable\n"
     "#endif\n"
-    "#define wk_dot_ss(x, y) ((uint)dot_4x8packed_ss_int(x, y))\n"
-    "#define wk_dot_su(x, y) ((uint)dot_4x8packed_su_int(x, y))\n"
-    "#define wk_dot_us(x, y) ((uint)dot_4x8packed_us_int(x, y))\n"
-    "#define wk_dot_uu(x, y) dot_4x8packed_uu_uint(x, y)\n"
+    "#define wk_dot_ss(x, y, c) ((uint)dot_4x8packed_ss_int(x, y) + (c))\n"
+    "#define wk_dot_su(x, y, c) ((uint)dot_4x8packed_su_int(x, y) + (c))\n"
+    "#define wk_dot_us(x, y, c) ((uint)dot_4x8packed_us_int(x, y) + (c))\n"
+    "#define wk_dot_uu(x, y, c) (dot_4x8packed_uu_uint(x, y) + (c))\n"
+    "#elif defined(__NV_CL_C_VERSION) || defined(__NVPTX__)\n"
+    "#define WK_DOT(name, types) \\\n"
+    "  static inline uint name(uint x, uint y, uint c) { \\\n"
+    "    uint d; \\\n"
+    "    __asm(\"dp4a.\" types \" %0, %1, %2, %3;\" \\\n"
+    "          : \"=r\"(d) : \"r\"(x), \"r\"(y), \"r\"(c)); \\\n"
+    "    return d; \\\n"
+    "  }\n"
+    "WK_DOT(wk_dot_ss, \"s32.s32\")\n"
+    "WK_DOT(wk_dot_su, \"s32.u32\")\n"
+    "WK_DOT(wk_dot_us, \"u32.s32\")\n"
+    "WK_DOT(wk_dot_uu, \"u32.u32\")\n"
     "#else\n"
-    "static inline uint wk_dot(int4 x, int4 y) {\n"
+    "static inline uint wk_dot(int4 x, int4 y, uint c) {\n"
     "  const int4 p = x * y;\n"
-    "  return (uint)(p.s0 + p.s1 + p.s2 + p.s3);\n"
+    "  return (uint)(p.s0 + p.s1 + p.s2 + p.s3) + c;\n"
     "}\n"
-    "#define wk_dot_ss(x, y) wk_dot(convert_int4(as_char4(x)), convert_int4(as_char4(y)))\n"
-    "#define wk_dot_su(x, y) wk_dot(convert_int4(as_char4(x)), convert_int4(as_uchar4(y)))\n"
-    "#define wk_dot_us(x, y) wk_dot(convert_int4(as_uchar4(x)), convert_int4(as_char4(y)))\n"
-    "#define wk_dot_uu(x, y) wk_dot(convert_int4(as_uchar4(x)), convert_int4(as_uchar4(y)))\n"
+    "#define wk_dot_ss(x, y, c) wk_dot(convert_int4(as_char4(x)), convert_int4(as_char4(y)), c)\n"
+    "#define wk_dot_su(x, y, c) wk_dot(convert_int4(as_char4(x)), convert_int4(as_uchar4(y)), c)\n"
+    "#define wk_dot_us(x, y, c) wk_dot(convert_int4(as_uchar4(x)), convert_int4(as_char4(y)), c)\n"
+    "#define wk_dot_uu(x, y, c) wk_dot(convert_int4(as_uchar4(x)), convert_int4(as_uchar4(y)), c)\n"
     "#endif\n";
 
 /* Functions of f32 that are defined below; the others are the language's. */
@@ -126,7 +139,7 @@ void wk_cl_prelude(wk_str *b, const wk_opencl *d) {
   wk_str_add(b, "#define WK_BAD_INDEX() (*error = 1)\n");
   wk_expr_c_prelude(b);
   wk_str_add(b, vector_loops);
-  if (d->info.has_dot) wk_str_add(b, dots);
+  if (wk_cl_has_dots(d)) wk_str_add(b, dots);
   if (d->family != WK_CL_CPU) return;
   wk_str_add(b, names);
   for (size_t k = 0; k < WK_COUNTOF(functions); k++) wk_str_add(b, functions[k]);

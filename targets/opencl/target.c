@@ -42,18 +42,37 @@ static wk_status set_tune(wk_instance *t, const char *value) {
   return NULL;
 }
 
+static wk_status set_explain(wk_instance *t, const char *value) {
+  wk_opencl *d = (wk_opencl *)t;
+  if (d->family != WK_CL_GPU)
+    return wk_error(WK_USAGE, "the model is one of GPUs, and %s is none", t->spec);
+  if (strlen(value) >= sizeof d->explain) return wk_error(WK_USAGE, "the name is too long");
+  d->explains = true;
+  strcpy(d->explain, value);
+  return NULL;
+}
+
 static const wk_target_setting settings[] = {
     {"tune", "[SECONDS]", "SECONDS (60 where none are given)",
      "setting of a target: measure candidates on the device, for so long at most, and take the "
      "fastest ('wick targets')",
      "choose the sizes of tiles by measuring some on the device, for so long at most; what was "
      "measured is kept in the cache", set_tune, false},
+    {"explain-kernel", "[NODE]", "NODE (all where none is given)",
+     "setting of a target: print the tiles of this node's product that were considered for a GPU, "
+     "and what each would take",
+     "print the tiles that were considered for products on a GPU, of this node alone or of all, "
+     "and the times that the model of the device foresees", set_explain, true},
     {0}};
 
 /* ---- what follows from the device ------------------------------------------------------------ */
 
 int wk_cl_lanes(const wk_opencl *d) {
   return d->info.float_width >= 16 ? 16 : d->info.float_width >= 8 ? 8 : 4;
+}
+
+bool wk_cl_has_dots(const wk_opencl *d) {
+  return d->info.has_dot || (d->family == WK_CL_GPU && !strncmp(d->info.vendor, "NVIDIA", 6));
 }
 
 int64_t wk_cl_align(const wk_opencl *d) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compiler/cgen/expr_c.h"
+#include "targets/opencl/explain.h"
 #include "targets/opencl/tune.h"
 
 enum {
@@ -39,16 +40,18 @@ static double cost(const wk_cl_tile *t, int rows, int vectors) {
   return panels * tiles * (rows * vectors + 0.5 * rows + vectors);
 }
 
-static bool is_gpu(const wk_cl_tile *t) { return t->m->device->family == WK_CL_GPU; }
+static bool is_gpu(const wk_cl_tile *t) { return wk_cl_tile_is_gpu(t); }
 
 int64_t wk_cl_tile_width(const wk_cl_tile *t) {
-  return is_gpu(t) ? t->size.rows : (int64_t)t->size.vectors * t->lanes;
+  return is_gpu(t) ? t->form->columns : (int64_t)t->size.vectors * t->lanes;
 }
 
 /* A file of the cache may say anything. */
 static bool is_listed(const wk_cl_asked *asked, wk_cl_tile_size size) {
   for (int k = 0; k < asked->n; k++)
-    if (asked->sizes[k].rows == size.rows && asked->sizes[k].vectors == size.vectors) return true;
+    if (asked->sizes[k].rows == size.rows && asked->sizes[k].vectors == size.vectors &&
+        asked->sizes[k].split == size.split)
+      return true;
   return false;
 }
 
@@ -78,7 +81,7 @@ static int cpu_sizes(const wk_cl_tile *t, bool is_packed, wk_cl_tile_size *out) 
       n += n < WK_CL_MAX_SIZES;
       for (int j = n - 1; j > at; j--) costs[j] = costs[j - 1], out[j] = out[j - 1];
       costs[at] = c;
-      out[at] = (wk_cl_tile_size){rows, sizes[k].vectors};
+      out[at] = (wk_cl_tile_size){rows, sizes[k].vectors, 1};
     }
   }
   while (n > 1 && costs[n - 1] > 1.25 * costs[0]) n--;
@@ -93,13 +96,20 @@ static void set_key(const wk_cl_tile *t, bool is_packed, char *key, size_t size)
            (long long)t->a_step, is_packed ? "packed" : "as it lies");
 }
 
+/* Words of four bytes for dot products. */
+static bool wants_dots(const wk_cl_tile *t, bool is_packed) {
+  return wk_cl_has_dots(t->m->device) && is_packed && t->a_step == 1 && !t->element &&
+         wk_dtype_size(t->a) == 1 && wk_dtype_size(t->b) == 1 && t->depth % WK_CL_DOT == 0;
+}
+
 bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed) {
   wk_cl_unit *u = t->m->unit;
   wk_cl_asked *asked = &u->asked;
-  t->b_column = 1;
+  if (is_packed) t->b_column = 1;
   t->lanes = wk_cl_lanes(t->m->device);
+  t->is_dots = is_gpu(t) && wants_dots(t, is_packed);
   set_key(t, is_packed, asked->key, sizeof asked->key);
-  asked->n = is_gpu(t) ? wk_cl_tile_gpu_sizes(t, asked->sizes)
+  asked->n = is_gpu(t) ? wk_cl_tile_gpu_sizes(t, is_packed, asked->sizes)
                        : cpu_sizes(t, is_packed, asked->sizes);
   if (!asked->n) return false;
   t->size = asked->sizes[0];
@@ -107,9 +117,24 @@ bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed) {
   if (u->forced.rows) t->size = u->forced;
   else if (u->tiles && wk_cl_tiles_get(u->tiles, asked->key, &known) && is_listed(asked, known))
     t->size = known;
-  t->is_dots = is_gpu(t) && t->m->device->info.has_dot && is_packed && t->a_step == 1 &&
-               wk_dtype_size(t->a) == 1 && wk_dtype_size(t->b) == 1 && t->depth % WK_CL_DOT == 0;
-  t->pointers = is_gpu(t) ? wk_cl_tile_gpu_pointers(t) : t->size.rows;
+  if (is_gpu(t)) t->form = wk_cl_gpu_form_of(t->size);
+  if (is_packed) t->b_row = wk_cl_tile_width(t);
+  t->pointers = !is_gpu(t)              ? t->size.rows
+                : wk_cl_tile_is_few(t) ? wk_cl_tile_few_pointers(t)
+                                       : wk_cl_tile_gpu_pointers(t);
+  if (u->explained && is_gpu(t)) wk_cl_explain_product(u->explained, t, asked);
+  return true;
+}
+
+bool wk_cl_has_fours(const wk_program *p, const wk_view *v, int along) {
+  const wk_buffer *b = &p->buffers.data[v->buffer];
+  int64_t four = 4 * wk_dtype_size(v->dtype);
+  if (v->strides[along] != 1 || v->offset % four || v->step % four) return false;
+  if (b->region != WK_REGION_INPUT && b->region != WK_REGION_OUTPUT &&
+      b->region != WK_REGION_CONST && b->offset % four)
+    return false;
+  for (int d = 0; d < v->rank; d++)
+    if (d != along && v->dims[d] > 1 && v->strides[d] % 4) return false;
   return true;
 }
 
@@ -118,6 +143,7 @@ bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed) {
 /* Of an element in its panel. */
 static int64_t place(const wk_cl_tile *t, int64_t k, int64_t column) {
   int64_t width = wk_cl_tile_width(t);
+  k = k / t->depth * wk_cl_tile_panel_depth(t) + k % t->depth;
   if (!t->is_dots) return k * width + column;
   return (k / WK_CL_DOT * width + column) * WK_CL_DOT + k % WK_CL_DOT;
 }
@@ -125,11 +151,12 @@ static int64_t place(const wk_cl_tile *t, int64_t k, int64_t column) {
 const void *wk_cl_tile_pack(const wk_cl_tile *t, int64_t batches, const void *data,
                             wk_cl_tile_at at, const void *ctx, uint64_t *bytes) {
   int64_t width = wk_cl_tile_width(t), panels = wk_cl_tile_panels(t), depth = t->taps * t->depth;
+  int64_t panel = t->taps * wk_cl_tile_panel_depth(t) * width;
   size_t size = (size_t)wk_dtype_size(t->b);
-  *bytes = (uint64_t)(batches * panels * depth * width) * size;
+  *bytes = (uint64_t)(batches * panels * panel) * size;
   char *out = wk_arena_alloc(t->m->unit->arena, *bytes), *to = out;
   for (int64_t z = 0; z < batches; z++)
-    for (int64_t n = 0; n < panels; n++, to += (size_t)(depth * width) * size)
+    for (int64_t n = 0; n < panels; n++, to += (size_t)panel * size)
       for (int64_t k = 0; k < depth; k++)
         for (int64_t j = 0; j < width && n * width + j < t->columns; j++)
           memcpy(to + (size_t)place(t, k, j) * size,
@@ -303,10 +330,25 @@ static void add_exact_products(const wk_cl_tile *t) {
   wk_str_add(b, "}\n");
 }
 
-void wk_cl_tile_products(const wk_cl_tile *t) {
-  if (is_gpu(t)) wk_cl_tile_gpu_products(t);
-  else if (wk_dtype_size(t->a) == 1 && wk_dtype_size(t->b) == 1) add_exact_products(t);
+static void add_products(const wk_cl_tile *t) {
+  if (wk_dtype_size(t->a) == 1 && wk_dtype_size(t->b) == 1) add_exact_products(t);
   else add_plain_products(t);
+}
+
+void wk_cl_tile_products(const wk_cl_tile *t, const wk_cl_taps *taps) {
+  wk_str *b = t->x.b;
+  if (is_gpu(t)) {
+    wk_cl_tile_gpu_products(t, taps);
+    return;
+  }
+  for (int d = 0; d < taps->n; d++)
+    wk_str_printf(b, "for (int t%d = 0; t%d < %lld; t%d++) {\n", d, d, (long long)taps->counts[d],
+                  d);
+  if (taps->point && taps->n == 0) wk_str_add(b, "{\n");
+  if (taps->point) taps->point(taps->ctx);
+  add_products(t);
+  for (int d = 0; d < taps->n; d++) wk_str_add(b, "}\n");
+  if (taps->point && taps->n == 0) wk_str_add(b, "}\n");
 }
 
 void wk_cl_tile_end(const wk_cl_tile *t, const char *position, const char *column) {

@@ -6,23 +6,54 @@
  *
  * What differs between matmul and convolution is where rows of a begin and which position of the
  * output row and column stand for. On a CPU a work item has a tile of sums in vectors. On a GPU a
- * work-group has one, 8 x 8 sums of it in each work item, and brings a and b into local memory,
- * some k at a time. Private to this folder. */
+ * work-group has one, of a form (wk_cl_gpu_form), some of its sums in each work item; a and b come
+ * through local memory, some k at a time, or, for few rows, from memory at once. Where there are
+ * few tiles several groups have a part of the sum each, and a second kernel adds the parts up, in
+ * their order. Private to this folder. */
 #ifndef WICK_OPENCL_TILE_H
 #define WICK_OPENCL_TILE_H
 
+#include "targets/opencl/gpu.h"
 #include "targets/opencl/make.h"
 
+/* What a work-group of a GPU computes. k is counted in words: elements, or WK_CL_DOT bytes. */
 typedef struct {
+  int rows, columns; /* of the tile; columns are the width of a panel of b */
+  int depth;         /* k of a step */
+  int item_rows;     /* sums of a work item: item_rows x item_columns; 0: rows are few, an item */
+  int item_columns;  /* has 4 columns of all of them, and one of `slices` of each step */
+  int items;         /* of the group */
+} wk_cl_gpu_form;
+
+/* Loops over taps t0, t1, …, and statements that set p0, p1, … for them. */
+typedef struct {
+  int n;
+  const int64_t *counts;
+  void (*point)(const void *ctx); /* NULL: they are set */
+  const void *ctx;
+} wk_cl_taps;
+
+typedef struct wk_cl_tile wk_cl_tile;
+struct wk_cl_tile {
   const wk_cl_making *m;
   wk_cl_kernel *k;
   wk_cl_loops x;
   int lanes;              /* CPU: of a vector */
-  wk_cl_tile_size size;   /* CPU: rows and vectors; GPU: rows and columns of a work-group's tile */
+  wk_cl_tile_size size;
+  const wk_cl_gpu_form *form; /* GPU */
   bool is_dots;           /* GPU: bytes by fours, neighbours along k, by the device's dot product */
   int pointers;           /* rows of a that a work item reads */
   wk_dtype a, b, sum;     /* wk_cl_tile_types */
   int64_t batch, m_rows, columns, taps, depth, a_step;
+  bool a_is_aligned, b_is_aligned; /* GPU: fours of neighbours begin at multiples of their size */
+  /* GPU: element k of row 0 as a C expression, in place of p0[k * a_step]; NULL: that. */
+  const char *(*element)(const void *ctx, const char *k);
+  const void *element_ctx;
+  const char *outside;    /* GPU: what elements are whose row `ok` says is none; NULL: all are */
+  /* GPU: declares live_rows, …, and list in another kernel of the instruction, which `of` is with
+   * its own kernel and without these; NULL: there are none. */
+  void (*limits)(const void *ctx, wk_cl_tile *of);
+  const void *limits_ctx;
   int64_t b_row;          /* elements; the width of a panel where b is packed */
   int64_t b_column;       /* elements; 1 on CPUs */
   int64_t b_readable;     /* columns that may be read from each row of a b that is not packed */
@@ -30,7 +61,7 @@ typedef struct {
   /* Names of longs of the kernel, between 0 and what they limit; NULL: all are computed. */
   const char *live_rows, *live_columns, *live_depth;
   const char *list;       /* name of a pointer: row number r of a is list[r]; NULL: r */
-} wk_cl_tile;
+};
 
 /* The type of OpenCL C of elements of a and b: "float", "char". */
 const char *wk_cl_tile_type(wk_dtype t);
@@ -54,12 +85,19 @@ static inline int64_t wk_cl_tile_panels(const wk_cl_tile *t) {
   return wk_ceil_div(t->columns, wk_cl_tile_width(t));
 }
 
-/* b(batch, k, column) of `data` as panels, [batch][panel][taps * depth][width], for dot products
- * [batch][panel][taps * depth / 4][width][4], what is too much zero; lives as long as the package.
- * at: position of an element of b in `data`, in elements. */
+/* k of a panel of one tap: on GPUs whole steps, what is too much zero. */
+int64_t wk_cl_tile_panel_depth(const wk_cl_tile *t);
+
+/* b(batch, k, column) of `data` as panels, [batch][panel][taps][panel depth][width], for dot
+ * products [batch][panel][taps][panel depth / 4][width][4], what is too much zero; lives as long as
+ * the package. at: position of an element of b in `data`, in elements; k < taps * depth. */
 typedef int64_t (*wk_cl_tile_at)(const void *ctx, int64_t batch, int64_t k, int64_t column);
 const void *wk_cl_tile_pack(const wk_cl_tile *t, int64_t batches, const void *data,
                             wk_cl_tile_at at, const void *ctx, uint64_t *bytes);
+
+/* Fours of neighbours along axis `along` of v (its stride is 1) begin at multiples of their
+ * size. */
+bool wk_cl_has_fours(const wk_program *p, const wk_view *v, int along);
 
 /* Row number `at`, a C expression, as the list has it. */
 const char *wk_cl_tile_listed(const wk_cl_tile *t, const char *at);
@@ -68,28 +106,73 @@ const char *wk_cl_tile_rows(const wk_cl_tile *t);
 const char *wk_cl_tile_depth(const wk_cl_tile *t);
 
 /* Statements, in this order:
- *   begin     z (batch), m0 (first row), n0 (first column)
+ *   begin     z (batch), m0 (first row), n0 (first column); GPU: part (of the sum)
  *   (the caller: pointer `w` to b, of type `const T_b *`, at n0)
  *   sums      declares the sums
- *   (the caller: loops over taps, in them pointers p0, p1, … to `pointers` rows of a, whose numbers
- *   row_of says, as a C expression)
- *   products  over `depth`; w moves on
- *   (the caller: ends of its loops)
+ *   (the caller: what the pointers p0, p1, … to `pointers` rows of a follow from, whose numbers
+ *   row_of says, as a C expression; GPU: the pointers, and ok0, ok1, … where there is an outside)
+ *   products  over all taps and `depth`; w moves on
  *   end       results; position: statement that defines i<k> but for the column axis, from `row`,
  *             the number of the row in the tile; column: the first column's position */
 void wk_cl_tile_begin(wk_cl_tile *t);
 const char *wk_cl_tile_row_of(const wk_cl_tile *t, int pointer);
 void wk_cl_tile_sums(const wk_cl_tile *t);
-void wk_cl_tile_products(const wk_cl_tile *t);
+void wk_cl_tile_products(const wk_cl_tile *t, const wk_cl_taps *taps);
 void wk_cl_tile_end(const wk_cl_tile *t, const char *position, const char *column);
+/* Adds the launch of the kernel, and that of the one that adds up the parts of the sum. */
+void wk_cl_tile_launch(const wk_cl_tile *t, const char *position, const char *column);
 
-/* The same for GPUs, which those above call. */
-int wk_cl_tile_gpu_sizes(const wk_cl_tile *t, wk_cl_tile_size *out);
+/* ---- GPUs ------------------------------------------------------------------------------------ */
+
+static inline bool wk_cl_tile_is_gpu(const wk_cl_tile *t) {
+  return t->m->device->family == WK_CL_GPU;
+}
+static inline bool wk_cl_tile_is_few(const wk_cl_tile *t) { return t->form->item_rows == 0; }
+enum { WK_CL_SLICES = 8, WK_CL_FEW_LANES = 32 }; /* of a group that has few rows */
+
+/* k of a tap in words, and steps of the sum of a group, all taps. */
+int64_t wk_cl_tile_words(const wk_cl_tile *t);
+int64_t wk_cl_tile_steps(const wk_cl_tile *t);
+/* Steps of each part of the sum. */
+int64_t wk_cl_tile_part_steps(const wk_cl_tile *t);
+/* The parts' memory, [part][batch][row][pitch] words. */
+int64_t wk_cl_tile_parts_pitch(const wk_cl_tile *t);
+uint64_t wk_cl_tile_parts_bytes(const wk_cl_tile *t, int split);
+
+/* Sizes for the device, the fastest by the model first; at most WK_CL_MAX_SIZES. */
+int wk_cl_tile_gpu_sizes(wk_cl_tile *t, bool is_packed, wk_cl_tile_size *out);
+const wk_cl_gpu_form *wk_cl_gpu_form_of(wk_cl_tile_size size);
+/* What the model says of a size, all launches. adding: microseconds of the one that adds up, of
+ * these; NULL: nobody asks. */
+wk_cl_gpu_time wk_cl_tile_gpu_time(const wk_cl_tile *t, wk_cl_tile_size size, double *adding);
+
+/* The type of words in local memory and of sums: "float", "uint". */
+const char *wk_cl_tile_word(const wk_cl_tile *t);
+/* Four words of a row of a, or of columns of b, as C expressions: from element number `at` of
+ * `pointer` on; one word. */
+const char *wk_cl_tile_fours(const wk_cl_tile *t, wk_dtype of, bool is_aligned, const char *pointer,
+                             const char *at);
+const char *wk_cl_tile_one(const wk_cl_tile *t, wk_dtype of, const char *pointer, const char *at);
+/* sum + x * y, C expressions. */
+const char *wk_cl_tile_multiplied(const wk_cl_tile *t, const char *x, const char *y,
+                                  const char *sum);
+/* Fours that have row `row` of the tile (statements that define `row` and `column`, of the tile,
+ * stand before): where the sum is split, to memory; else results. */
+void wk_cl_tile_gpu_result(const wk_cl_tile *t, const char *position, const char *column,
+                           const char *sum);
+
+/* The functions above for the two kinds of forms. */
 int wk_cl_tile_gpu_pointers(const wk_cl_tile *t);
 void wk_cl_tile_gpu_begin(wk_cl_tile *t);
 const char *wk_cl_tile_gpu_row_of(const wk_cl_tile *t, int pointer);
 void wk_cl_tile_gpu_sums(const wk_cl_tile *t);
-void wk_cl_tile_gpu_products(const wk_cl_tile *t);
+void wk_cl_tile_gpu_products(const wk_cl_tile *t, const wk_cl_taps *taps);
 void wk_cl_tile_gpu_end(const wk_cl_tile *t, const char *position, const char *column);
+int wk_cl_tile_few_pointers(const wk_cl_tile *t);
+void wk_cl_tile_few_begin(wk_cl_tile *t);
+const char *wk_cl_tile_few_row_of(const wk_cl_tile *t, int pointer);
+void wk_cl_tile_few_sums(const wk_cl_tile *t);
+void wk_cl_tile_few_products(const wk_cl_tile *t, const wk_cl_taps *taps);
+void wk_cl_tile_few_end(const wk_cl_tile *t, const char *position, const char *column);
 
 #endif

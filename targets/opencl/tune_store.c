@@ -8,7 +8,7 @@
 struct wk_cl_tiles {
   char device[512]; /* what the measurements hold for */
   char path[1200];  /* "": there is no folder */
-  json_t *known;    /* object: key to [rows, vectors, microseconds] */
+  json_t *known;    /* object: key to [rows, vectors, microseconds], with a split behind them */
   bool is_changed;
 };
 
@@ -37,13 +37,17 @@ wk_cl_tiles *wk_cl_tiles_open(const wk_opencl *d) {
 bool wk_cl_tiles_get(const wk_cl_tiles *t, const char *key, wk_cl_tile_size *size) {
   const json_t *row = json_object_get(t->known, key);
   const json_t *rows = json_array_get(row, 0), *vectors = json_array_get(row, 1);
+  const json_t *split = json_array_get(row, 3);
   if (!json_is_integer(rows) || !json_is_integer(vectors)) return false;
-  *size = (wk_cl_tile_size){(int)json_integer_value(rows), (int)json_integer_value(vectors)};
+  *size = (wk_cl_tile_size){(int)json_integer_value(rows), (int)json_integer_value(vectors),
+                            json_is_integer(split) ? (int)json_integer_value(split) : 1};
   return true;
 }
 
 void wk_cl_tiles_put(wk_cl_tiles *t, const char *key, wk_cl_tile_size size, double microseconds) {
-  json_object_set_new(t->known, key, json_pack("[iif]", size.rows, size.vectors, microseconds));
+  json_t *row = json_pack("[iif]", size.rows, size.vectors, microseconds);
+  if (size.split > 1) json_array_append_new(row, json_integer(size.split));
+  json_object_set_new(t->known, key, row);
   t->is_changed = true;
 }
 

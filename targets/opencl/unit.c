@@ -57,6 +57,11 @@ uint32_t wk_cl_add_bytes(wk_cl_kernel *k, const void *data, uint64_t bytes) {
   return k->n_args++;
 }
 
+uint32_t wk_cl_add_parts(wk_cl_kernel *k, uint64_t bytes) {
+  k->args[k->n_args] = (wk_cl_operand){.is_parts = true, .bytes = bytes};
+  return k->n_args++;
+}
+
 void wk_cl_add_fault(wk_cl_kernel *k) {
   wk_str_printf(&k->body, "__global int *error = (__global int *)(g%u + o%u);\n", k->n_args,
                 k->n_args);
@@ -82,10 +87,9 @@ static uint32_t constant_row(wk_cl_unit *u, const void *data, uint64_t bytes) {
 }
 
 /* A trial's memory: one buffer behind the other. */
-static uint32_t trial_row(wk_cl_unit *u, uint32_t buffer, uint64_t bytes) {
+static uint32_t trial_row(wk_cl_unit *u, const char *key, uint64_t bytes) {
   uint32_t at;
   if (bytes == 0) return WICK_NONE;
-  const char *key = wk_arena_printf(u->arena, "buffer %u", buffer);
   if (wk_map_get(u->known, key, &at)) return at;
   uint64_t offset = u->needs.arena_bytes, align = u->needs.base_align;
   u->needs.arena_bytes += wk_ceil_div(bytes, align) * align;
@@ -94,10 +98,20 @@ static uint32_t trial_row(wk_cl_unit *u, uint32_t buffer, uint64_t bytes) {
   return at;
 }
 
+/* All launches have the same: they come one after the other. */
+static uint32_t parts_row(wk_cl_unit *u, uint64_t bytes) {
+  if (u->is_trial)
+    return trial_row(u, wk_arena_printf(u->arena, "parts %llu", (unsigned long long)bytes), bytes);
+  uint64_t end = u->parts_at + bytes;
+  if (end > u->needs.arena_bytes) u->needs.arena_bytes = end;
+  return buffer_row(u, (wick_cl_buffer){WICK_CL_ARENA, 0, u->parts_at, bytes});
+}
+
 static uint32_t operand_row(wk_cl_unit *u, const wk_program *p, uint32_t buffer) {
   const wk_buffer *b = &p->buffers.data[buffer];
   uint64_t bytes = (uint64_t)b->size;
-  if (u->is_trial && b->region != WK_REGION_CONST) return trial_row(u, buffer, bytes);
+  if (u->is_trial && b->region != WK_REGION_CONST)
+    return trial_row(u, wk_arena_printf(u->arena, "buffer %u", buffer), bytes);
   switch (b->region) {
     case WK_REGION_CONST: return constant_row(u, b->data, bytes);
     case WK_REGION_INPUT: return buffer_row(u, (wick_cl_buffer){WICK_CL_INPUT, b->io, 0, bytes});
@@ -112,6 +126,7 @@ static void push_arg(wk_cl_unit *u, const wk_cl_operand *o) {
   wick_cl_arg arg = {.buffer = WICK_NONE};
   if (o->is_fault)
     arg.buffer = buffer_row(u, (wick_cl_buffer){WICK_CL_FAULT, 0, 0, WICK_CL_FAULT_BYTES});
+  else if (o->is_parts) arg.buffer = parts_row(u, o->bytes);
   else if (!o->p) arg.buffer = constant_row(u, o->data, o->bytes);
   else if (o->view.buffer != WK_NONE)
     arg = (wick_cl_arg){operand_row(u, o->p, o->view.buffer), 0, o->view.offset, o->view.step};

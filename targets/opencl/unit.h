@@ -8,9 +8,10 @@
 #include "runtime/opencl/plan.h"
 #include "targets/opencl/opencl.h"
 
-/* The register tile of a product (tile.h); a GPU's has `rows` for its side. */
+/* The tile of a product (tile.h): rows and vectors of sums of a work item; on a GPU rows and
+ * columns of a work-group, and groups that have a part of the sum each. */
 typedef struct {
-  int rows, vectors;
+  int rows, vectors, split;
 } wk_cl_tile_size;
 
 enum { WK_CL_MAX_SIZES = 6 };
@@ -22,7 +23,8 @@ typedef struct {
   wk_cl_tile_size sizes[WK_CL_MAX_SIZES];
 } wk_cl_asked;
 
-struct wk_cl_tiles; /* tune.h */
+struct wk_cl_tiles;     /* tune.h */
+struct wk_cl_explained; /* explain.h */
 
 typedef struct {
   const wk_opencl *device;
@@ -38,7 +40,9 @@ typedef struct {
   WK_VEC(wick_cl_step) steps;
   wick_cl_needs needs;
   const struct wk_cl_tiles *tiles; /* measured; NULL: none are asked */
+  struct wk_cl_explained *explained; /* NULL: nobody asks */
   bool is_trial; /* of one instruction: all its memory but constants is in an arena of its own */
+  uint64_t parts_at; /* in the arena: where parts of sums are, behind what all programs need */
   wk_cl_asked asked;
   wk_cl_tile_size forced; /* where rows is not 0 */
 } wk_cl_unit;
@@ -47,11 +51,11 @@ void wk_cl_unit_begin(wk_cl_unit *u, const wk_opencl *d, wk_package *pkg);
 /* Adds the sections to the package. */
 void wk_cl_unit_finish(wk_cl_unit *u);
 
-/* An argument: operand of a program, or constant bytes. */
+/* An argument: operand of a program, constant bytes, or parts of sums. */
 typedef struct {
   const wk_program *p; /* NULL: constant bytes */
   wk_view view;
-  bool is_fault;
+  bool is_fault, is_parts;
   const void *data; /* lives as long as the package */
   uint64_t bytes;
 } wk_cl_operand;
@@ -73,6 +77,8 @@ typedef struct {
 /* The argument's number. */
 uint32_t wk_cl_add_operand(wk_cl_kernel *k, const wk_program *p, const wk_view *v);
 uint32_t wk_cl_add_bytes(wk_cl_kernel *k, const void *data, uint64_t bytes);
+/* Memory between two launches of an instruction. */
+uint32_t wk_cl_add_parts(wk_cl_kernel *k, uint64_t bytes);
 /* Declares `error`, the word that WK_BAD_INDEX() sets. */
 void wk_cl_add_fault(wk_cl_kernel *k);
 /* Adds kernel and launch, frees the body. */

@@ -65,7 +65,7 @@ static wk_program *program_of(const product *v) {
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* "key: rows x vectors, …", the sizes in question. */
+/* "key: rows x vectors/parts of the sum, …", the sizes in question. */
 static wk_str asked_of(const wk_opencl *device, const wk_program *p, const wk_cl_tiles *tiles) {
   wk_opencl d = *device;
   wk_cl_unit u;
@@ -77,8 +77,11 @@ static wk_str asked_of(const wk_opencl *device, const wk_program *p, const wk_cl
   u.is_trial = true;
   assert_null(wk_cl_add_inst(&u, p, p->body.insts.data[0]));
   wk_str_printf(&text, "%s:", u.asked.key);
-  for (int k = 0; k < u.asked.n; k++)
-    wk_str_printf(&text, " %dx%d", u.asked.sizes[k].rows, u.asked.sizes[k].vectors);
+  for (int k = 0; k < u.asked.n; k++) {
+    wk_cl_tile_size size = u.asked.sizes[k];
+    wk_str_printf(&text, " %dx%d", size.rows, size.vectors);
+    if (size.split > 1) wk_str_printf(&text, "/%d", size.split);
+  }
   wk_cl_unit_finish(&u);
   wk_package_free(pkg);
   return text;
@@ -120,7 +123,7 @@ static bool is_known(const wk_opencl *d, const char *key, int rows, int vectors)
 
 static void put(const wk_opencl *d, const char *key, int rows, int vectors) {
   wk_cl_tiles *t = wk_cl_tiles_open(d);
-  wk_cl_tiles_put(t, key, (wk_cl_tile_size){rows, vectors}, 1.5);
+  wk_cl_tiles_put(t, key, (wk_cl_tile_size){rows, vectors, 1}, 1.5);
   wk_cl_tiles_close(t);
 }
 
@@ -168,12 +171,12 @@ static void kept_beside_others(void **state) {
   put(&d, "both", 1, 1);
   wk_cl_tiles *one = wk_cl_tiles_open(&d), *two = wk_cl_tiles_open(&d);
   wk_cl_tile_size size;
-  wk_cl_tiles_put(one, "one", (wk_cl_tile_size){2, 1}, 1);
-  wk_cl_tiles_put(one, "both", (wk_cl_tile_size){4, 1}, 1);
-  wk_cl_tiles_put(two, "two", (wk_cl_tile_size){3, 1}, 1);
+  wk_cl_tiles_put(one, "one", (wk_cl_tile_size){2, 1, 1}, 1);
+  wk_cl_tiles_put(one, "both", (wk_cl_tile_size){4, 1, 1}, 1);
+  wk_cl_tiles_put(two, "two", (wk_cl_tile_size){3, 1, 1}, 1);
   assert_true(wk_cl_tiles_get(one, "one", &size) && size.rows == 2);
   assert_false(wk_cl_tiles_get(two, "one", &size));
-  wk_cl_tiles_put(two, "two", (wk_cl_tile_size){6, 2}, 1); /* measured again */
+  wk_cl_tiles_put(two, "two", (wk_cl_tile_size){6, 2, 1}, 1); /* measured again */
   wk_cl_tiles_close(one);
   wk_cl_tiles_close(two);
   assert_true(is_known(&d, "one", 2, 1) && is_known(&d, "two", 6, 2));
@@ -236,7 +239,7 @@ static void no_folder(void **state) {
   wk_cl_tile_size size;
   setenv("WICK_CACHE", "/dev/null/cache", 1);
   wk_cl_tiles *t = wk_cl_tiles_open(&d);
-  wk_cl_tiles_put(t, "key", (wk_cl_tile_size){4, 2}, 1);
+  wk_cl_tiles_put(t, "key", (wk_cl_tile_size){4, 2, 1}, 1);
   assert_true(wk_cl_tiles_get(t, "key", &size));
   assert_true(size.rows == 4 && size.vectors == 2);
   wk_cl_tiles_close(t);
@@ -282,9 +285,9 @@ static void only_listed_sizes(void **state) {
   wk_program *p = program_of(&v);
   for (size_t i = 0; i < WK_COUNTOF(cases); i++) {
     wk_cl_tiles *t = wk_cl_tiles_open(&d);
-    wk_cl_tiles_put(t, cases[i].key, (wk_cl_tile_size){cases[i].rows, cases[i].vectors}, 1);
+    wk_cl_tiles_put(t, cases[i].key, (wk_cl_tile_size){cases[i].rows, cases[i].vectors, 1}, 1);
     wk_str got = source_of(&d, p, (wk_cl_tile_size){0}, t);
-    wk_cl_tile_size size = {cases[i].want_rows, cases[i].want_vectors};
+    wk_cl_tile_size size = {cases[i].want_rows, cases[i].want_vectors, 1};
     wk_str want = source_of(&d, p, size, NULL);
     wk_str plain = source_of(&d, p, (wk_cl_tile_size){0}, NULL);
     if (strcmp(got.s, want.s)) fail_msg("case %zu", i);
@@ -435,10 +438,10 @@ static void products(void **state) {
   tune(&d, &x, 1, "tuning: product 1 of 5, ");
   tune(&d, &x, 0, "");
   progress.stop = NULL;
-  d = device_of((device_text){WICK_OPENCL_GPU, 4, 64, 256, 256}); /* sides of 128 and 64 */
+  d = device_of((device_text){WICK_OPENCL_GPU, 4, 64, 256, 256}); /* all forms */
   tune(&d, &x, 6, "tuning: product 6 of 6, ");
-  d = device_of((device_text){WICK_OPENCL_GPU, 4, 15, 256, 256}); /* of 64 alone: no choice */
-  tune(&d, &x, 0, "");
+  d = device_of((device_text){WICK_OPENCL_GPU, 4, 8, 64, 64}); /* 16 x 16 alone */
+  tune(&d, &x, 1, "tuning: product 1 of 1, "); /* parts of the sum of `one` */
   unsetenv("WICK_OPENCL_DEVICE");
   free_parts(&x);
 }
@@ -523,12 +526,13 @@ static void limits(void **state) {
   const device_text gpu = {WICK_OPENCL_GPU, 4, 64, 256, 256};
   wk_opencl d = device_of(gpu);
 #define NEEDS "opencl:a device that is not here: the model needs "
-  /* The right operand is the largest, among the constants; its panels are of 64 columns. */
+  /* The right operand is the largest, among the constants; its panels are of 128 columns, and of
+   * whole steps of 32. */
   wk_program *p = program_of(&(product){WK_F32, WK_F32, 1, 3, 65, 100, 0, 0});
-  d.info.max_alloc = 100 * 128 * 4;
+  d.info.max_alloc = 128 * 128 * 4;
   expect_limits(&d, p, NULL);
   d.info.max_alloc--;
-  expect_limits(&d, p, NEEDS "51200 bytes in one allocation, the device has 51199");
+  expect_limits(&d, p, NEEDS "65536 bytes in one allocation, the device has 65535");
   d = device_of(gpu);
   d.info.local_memory = 2 * 16 * 64 * 4;
   expect_limits(&d, p, NULL);
