@@ -10,7 +10,12 @@
 #include "list.h"
 
 /* Of vendors' extensions. */
-enum { WARP_SIZE_NV = 0x4003, WAVEFRONT_WIDTH_AMD = 0x4043, SUB_GROUP_SIZES_INTEL = 0x4108 };
+enum {
+  COMPUTE_CAPABILITY_NV = 0x4000, /* the major number */
+  WARP_SIZE_NV = 0x4003,
+  WAVEFRONT_WIDTH_AMD = 0x4043,
+  SUB_GROUP_SIZES_INTEL = 0x4108
+};
 
 static struct {
   pthread_once_t once;
@@ -125,6 +130,11 @@ static bool ask_dot(const wick_cl_device *d, const char *extensions) {
              CL_DEVICE_INTEGER_DOT_PRODUCT_INPUT_4x8BIT_PACKED_KHR;
 }
 
+static bool ask_matrix(const wick_cl_device *d, const char *extensions) {
+  return lists(extensions, "cl_nv_device_attribute_query") &&
+         ask_u32(d, COMPUTE_CAPABILITY_NV) >= 8;
+}
+
 static void ask_extensions(const wick_cl_device *d, wick_opencl_info *out) {
   size_t size = 0;
   if (d->cl->GetDeviceInfo(d->device, CL_DEVICE_EXTENSIONS, 0, NULL, &size) != CL_SUCCESS) return;
@@ -134,6 +144,7 @@ static void ask_extensions(const wick_cl_device *d, wick_opencl_info *out) {
   out->has_f64 = lists(text, "cl_khr_fp64");
   out->has_f16 = lists(text, "cl_khr_fp16");
   out->has_dot = ask_dot(d, text);
+  out->has_matrix = ask_matrix(d, text);
   out->subgroup = ask_subgroup(d, text);
   if (!out->has_f16) out->half_width = 0;
   free(text);

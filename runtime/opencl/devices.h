@@ -32,6 +32,8 @@ typedef struct wick_opencl_info {
   uint64_t memory, max_alloc, local_memory; /* bytes */
   int has_f64, has_f16, has_dot; /* has_dot: packed 8-bit dot products */
   int has_unified_memory;        /* it shares the host's */
+  int has_matrix; /* units for products of halves and bytes, by the PTX of NVIDIA's compute
+                     capability 8.0. In a list the device's word for it: targets/opencl/probe.h */
 } wick_opencl_info;
 
 enum { WICK_OPENCL_MAX_DEVICES = 64 };

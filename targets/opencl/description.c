@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-typedef enum { TEXT, TYPE, U32, TRIPLE, U64, BOOL } field_kind;
+/* FLAG: stands there where it is true; files of before know nothing of it. */
+typedef enum { TEXT, TYPE, U32, TRIPLE, U64, BOOL, FLAG } field_kind;
 
 typedef struct {
   const char *key;
@@ -40,6 +41,7 @@ static const field fields[] = {
     PLAIN_FIELD("f16", BOOL, has_f16),
     PLAIN_FIELD("dot", BOOL, has_dot),
     PLAIN_FIELD("unified_memory", BOOL, has_unified_memory),
+    PLAIN_FIELD("matrix", FLAG, has_matrix),
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
@@ -69,8 +71,11 @@ json_t *wk_opencl_describe_json(const wick_opencl_info *info) {
   json_t *o = json_object();
   json_object_set_new(o, "wick", json_string(WK_OPENCL_JSON_KIND));
   json_object_set_new(o, "version", json_integer(WK_OPENCL_JSON_VERSION));
-  for (int i = 0; i < FIELDS; i++)
-    json_object_set_new(o, fields[i].key, value_of(&fields[i], info));
+  for (int i = 0; i < FIELDS; i++) {
+    json_t *value = value_of(&fields[i], info);
+    if (fields[i].kind == FLAG && !json_is_true(value)) json_decref(value);
+    else json_object_set_new(o, fields[i].key, value);
+  }
   return o;
 }
 
@@ -130,12 +135,14 @@ static wk_status read_triple(const reading *r) {
 
 static wk_status read_value(const reading *r) {
   uint64_t n;
+  if (!r->value && r->field->kind == FLAG) return NULL;
   if (!r->value) return bad(r, "is missing");
   switch (r->field->kind) {
     case TEXT: return read_text(r);
     case TYPE: return read_type(r);
     case TRIPLE: return read_triple(r);
     case BOOL:
+    case FLAG:
       if (!json_is_boolean(r->value)) return bad(r, "is neither true nor false");
       *(int *)r->out = json_is_true(r->value);
       return NULL;

@@ -4,7 +4,7 @@
  *
  *   {"wick": "opencl-device", "version": 1, "name": "…", …}
  *
- * with all of the keys that description.c lists, and no others. */
+ * with all of the keys that description.c lists, flags where they are true, and no others. */
 #ifndef WICK_OPENCL_DESCRIPTION_H
 #define WICK_OPENCL_DESCRIPTION_H
 

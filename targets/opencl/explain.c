@@ -11,7 +11,7 @@ static void add_row(wk_cl_explained *x, const wk_cl_tile *t, wk_cl_tile_size siz
   double adding;
   wk_cl_tile of = *t;
   of.size = size;
-  of.form = wk_cl_gpu_form_of(size);
+  of.form = wk_cl_gpu_form_of(t, size);
   wk_cl_gpu_time time = wk_cl_tile_gpu_time(t, size, &adding);
   int64_t tiles = t->batch * wk_ceil_div(t->m_rows, size.rows) *
                   wk_ceil_div(t->columns, size.vectors);
@@ -36,7 +36,7 @@ void wk_cl_explain_product(wk_cl_explained *x, const wk_cl_tile *t, const wk_cl_
                 (long long)t->columns, (long long)(t->taps * t->depth));
   if (t->batch > 1) wk_str_printf(&x->text, ", %lld times", (long long)t->batch);
   wk_str_printf(&x->text, ", %s%s\n", wk_dtype_name(t->a),
-                t->is_dots ? " by dot products of four" : "");
+                t->is_matrix ? " by matrix units" : t->is_dots ? " by dot products of four" : "");
   wk_str_add(&x->text, "    tile      parts   groups  items at once  waves  steps  computing   "
                        "memory  adding  us\n");
   for (int k = 0; k < asked->n; k++) add_row(x, t, asked->sizes[k]);

@@ -23,6 +23,7 @@ static const struct {
     {NULL, 64, 1024, 32768, 32 << 10, 900, 8000, 20000, 10},
 };
 
+enum { MATRIX = 4 }; /* words for each lane, of those who have matrix units */
 enum { MHZ = 1000, LARGE = 32, SMALLER = 3 }; /* see below */
 static const double BESIDE = 0.2; /* of the shorter of computing and memory, what is not hidden */
 
@@ -33,6 +34,7 @@ wk_cl_gpu wk_cl_gpu_of(const wick_opencl_info *info) {
   wk_cl_gpu g = {.units = info->units > 0 ? (int)info->units : 1,
                  .clock = info->clock_mhz > 0 ? info->clock_mhz : MHZ,
                  .lanes = makers[k].lanes,
+                 .matrix = MATRIX * makers[k].lanes,
                  .unit_items = makers[k].unit_items,
                  .unit_registers = makers[k].unit_registers,
                  .unit_local = makers[k].unit_local,

@@ -17,6 +17,7 @@ typedef struct {
   int units;
   double clock;       /* cycles in a microsecond */
   int lanes;          /* multiply-adds of f32 that a unit does in a cycle */
+  int matrix;         /* those of words that its matrix units do, each of 2 halves or 4 bytes */
   int unit_items;     /* work items that a unit holds */
   int unit_registers; /* of 32 bits */
   int64_t unit_local; /* bytes of local memory of all groups of a unit */

@@ -8,40 +8,65 @@
 /* Forms of few rows read b from memory once, in rows of 512 bytes. */
 enum { FEW_COLUMNS = 4 * WK_CL_FEW_LANES, FEW_DEPTH = 32, FEW_ITEMS = 256 };
 
-/* rows, columns, depth, item_rows, item_columns, items */
+/* sharing, rows, columns, depth, own rows, own columns, items */
 static const wk_cl_gpu_form forms[] = {
-    {128, 128, 8, 8, 8, 256},
-    {128, 64, 16, 8, 4, 256},
-    {64, 128, 16, 4, 8, 256},
-    {64, 64, 16, 8, 4, 128},
-    {128, 32, 16, 8, 4, 128},
-    {32, 128, 16, 4, 8, 128},
-    {64, 32, 16, 4, 4, 128},
-    {32, 64, 16, 4, 4, 128},
-    {32, 32, 16, 4, 4, 64},
-    {16, 64, 16, 4, 4, 64},
-    {16, 16, 16, 4, 4, 16},
-    {1, FEW_COLUMNS, FEW_DEPTH, 0, 4, FEW_ITEMS},
-    {2, FEW_COLUMNS, FEW_DEPTH, 0, 4, FEW_ITEMS},
-    {4, FEW_COLUMNS, FEW_DEPTH, 0, 4, FEW_ITEMS},
-    {8, FEW_COLUMNS, FEW_DEPTH, 0, 4, FEW_ITEMS},
+    {WK_CL_ITEMS, 128, 128, 8, 8, 8, 256},
+    {WK_CL_ITEMS, 128, 64, 16, 8, 4, 256},
+    {WK_CL_ITEMS, 64, 128, 16, 4, 8, 256},
+    {WK_CL_ITEMS, 64, 64, 16, 8, 4, 128},
+    {WK_CL_ITEMS, 128, 32, 16, 8, 4, 128},
+    {WK_CL_ITEMS, 32, 128, 16, 4, 8, 128},
+    {WK_CL_ITEMS, 64, 32, 16, 4, 4, 128},
+    {WK_CL_ITEMS, 32, 64, 16, 4, 4, 128},
+    {WK_CL_ITEMS, 32, 32, 16, 4, 4, 64},
+    {WK_CL_ITEMS, 16, 64, 16, 4, 4, 64},
+    {WK_CL_ITEMS, 16, 16, 16, 4, 4, 16},
+    {WK_CL_MATRIX, 128, 128, 16, 64, 32, 256},
+    {WK_CL_MATRIX, 128, 64, 16, 64, 32, 128},
+    {WK_CL_MATRIX, 64, 128, 16, 32, 64, 128},
+    {WK_CL_MATRIX, 64, 64, 16, 32, 32, 128},
+    {WK_CL_MATRIX, 64, 32, 16, 32, 32, 64},
+    {WK_CL_MATRIX, 32, 64, 16, 32, 32, 64},
+    {WK_CL_MATRIX, 32, 32, 16, 16, 32, 64},
+    {WK_CL_MATRIX, 16, 64, 16, 16, 32, 64},
+    {WK_CL_FEW, 1, FEW_COLUMNS, FEW_DEPTH, 0, 4, FEW_ITEMS},
+    {WK_CL_FEW, 2, FEW_COLUMNS, FEW_DEPTH, 0, 4, FEW_ITEMS},
+    {WK_CL_FEW, 4, FEW_COLUMNS, FEW_DEPTH, 0, 4, FEW_ITEMS},
+    {WK_CL_FEW, 8, FEW_COLUMNS, FEW_DEPTH, 0, 4, FEW_ITEMS},
 };
 
 /* Groups that have a part of a sum each. */
 static const int splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 enum { LEAST_STEPS = 4 }; /* of a part */
 
-const wk_cl_gpu_form *wk_cl_gpu_form_of(wk_cl_tile_size size) {
+static bool is_of_kind(const wk_cl_tile *t, const wk_cl_gpu_form *f) {
+  return f->sharing != (t->is_matrix ? WK_CL_ITEMS : WK_CL_MATRIX);
+}
+
+const wk_cl_gpu_form *wk_cl_gpu_form_of(const wk_cl_tile *t, wk_cl_tile_size size) {
   for (size_t k = 0; k < WK_COUNTOF(forms); k++)
-    if (forms[k].rows == size.rows && forms[k].columns == size.vectors) return &forms[k];
+    if (forms[k].rows == size.rows && forms[k].columns == size.vectors && is_of_kind(t, &forms[k]))
+      return &forms[k];
   return NULL;
+}
+
+/* Halves by pairs, or what dot products take: runs along k of both operands, or rows of a b that is
+ * computed, from which pairs are made. */
+bool wk_cl_tile_suits_matrix(const wk_cl_tile *t, bool is_packed) {
+  bool is_half = t->a == WK_F16 || t->a == WK_BF16;
+  if (!t->m->device->info.has_matrix || t->element || t->a_step != 1) return false;
+  if (t->is_dots) return true;
+  if (!is_half || t->depth % 2) return false;
+  return is_packed || t->b_row == 1 || (t->b_column == 1 && t->columns % 4 == 0);
 }
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-int64_t wk_cl_tile_words(const wk_cl_tile *t) {
-  return t->is_dots ? t->depth / WK_CL_DOT : t->depth;
+int wk_cl_tile_unit(const wk_cl_tile *t) {
+  return t->is_dots ? WK_CL_DOT : wk_cl_tile_is_matrix(t) ? 2 : 1;
 }
+
+int64_t wk_cl_tile_words(const wk_cl_tile *t) { return t->depth / wk_cl_tile_unit(t); }
 
 int64_t wk_cl_tile_steps(const wk_cl_tile *t) {
   return t->taps * wk_ceil_div(wk_cl_tile_words(t), t->form->depth);
@@ -59,15 +84,16 @@ uint64_t wk_cl_tile_parts_bytes(const wk_cl_tile *t, int split) {
 
 int64_t wk_cl_tile_panel_depth(const wk_cl_tile *t) {
   if (!wk_cl_tile_is_gpu(t)) return t->depth;
-  return wk_ceil_div(wk_cl_tile_words(t), t->form->depth) * t->form->depth *
-         (t->is_dots ? WK_CL_DOT : 1);
+  return wk_ceil_div(wk_cl_tile_words(t), t->form->depth) * t->form->depth * wk_cl_tile_unit(t);
 }
 
 /* ---- what a size takes ----------------------------------------------------------------------- */
 
-/* Two buffers, the rows of a padded by four words. */
+/* Two buffers, padded by four words. */
 static int64_t local_bytes(const wk_cl_gpu_form *f) {
-  if (f->item_rows == 0) return WK_CL_SLICES * (int64_t)f->rows * f->columns * 4;
+  if (f->sharing == WK_CL_FEW) return WK_CL_SLICES * (int64_t)f->rows * f->columns * 4;
+  if (f->sharing == WK_CL_MATRIX)
+    return 2 * (int64_t)(f->depth + WK_CL_MATRIX_PAD) * (f->rows + f->columns) * 4;
   return 2 * (int64_t)f->depth * (f->rows + 4 + f->columns + 4) * 4;
 }
 
@@ -76,11 +102,16 @@ static bool fits(const wick_opencl_info *d, const wk_cl_gpu_form *f) {
          (uint64_t)local_bytes(f) <= d->local_memory;
 }
 
+enum { WARP = 32 }; /* work items that have matrices together */
+
 /* Registers of a work item: sums, what is multiplied, what is on its way, and positions. */
 static int registers(const wk_cl_gpu_form *f) {
-  if (f->item_rows == 0) return 4 * f->rows + 4 * f->depth / WK_CL_SLICES + 32;
+  if (f->sharing == WK_CL_FEW) return 4 * f->rows + 4 * f->depth / WK_CL_SLICES + 32;
   int on_its_way = (f->rows + f->columns) * f->depth / f->items;
-  return f->item_rows * f->item_columns + f->item_rows + f->item_columns + on_its_way + 40;
+  int warp = f->sharing == WK_CL_MATRIX ? WARP : 1;
+  int operands = f->sharing == WK_CL_MATRIX ? f->own_rows / 4 + f->own_columns / 4
+                                            : f->own_rows + f->own_columns;
+  return f->own_rows * f->own_columns / warp + operands + on_its_way + 40;
 }
 
 /* Cycles of a unit for a step: its multiplications, or what they read from local memory, which has
@@ -88,9 +119,15 @@ static int registers(const wk_cl_gpu_form *f) {
 static double step_cycles(const wk_cl_gpu *g, const wk_cl_tile *t, const wk_cl_gpu_form *f) {
   double each = t->sum == WK_F32 ? 1 : 2; /* products of integers are half as fast */
   double products = (double)f->rows * f->columns * f->depth * each / g->lanes;
-  if (f->item_rows == 0) return products + (double)f->columns * f->depth / g->lanes;
-  double read = f->depth * f->items / 32.0 * (f->item_rows / 2.0 + f->item_columns);
   double brought = f->depth * (f->rows + f->columns) / 32.0 * 2;
+  if (f->sharing == WK_CL_FEW) return products + (double)f->columns * f->depth / g->lanes;
+  if (f->sharing == WK_CL_MATRIX) {
+    double loads = f->own_rows / 16.0 * 4 + f->own_columns / 8.0 * 2; /* for 8 words of k */
+    products = (double)f->rows * f->columns * f->depth / g->matrix;
+    double read = f->items / WARP * loads * f->depth / 8;
+    return 1.1 * (products > read ? products : read) + brought;
+  }
+  double read = f->depth * f->items / 32.0 * (f->own_rows / 2.0 + f->own_columns);
   return 1.1 * (products > read ? products : read) + brought;
 }
 
@@ -100,7 +137,7 @@ static wk_cl_gpu_work work_of(const wk_cl_gpu *g, const wk_cl_tile *t) {
   const wk_cl_gpu_form *f = t->form;
   int64_t tiles = t->batch * wk_ceil_div(t->m_rows, f->rows) * wk_ceil_div(t->columns, f->columns);
   double outputs = (double)t->batch * (double)t->m_rows * (double)t->columns;
-  double size = wk_dtype_size(t->a) * (t->is_dots ? WK_CL_DOT : 1);
+  double size = wk_dtype_size(t->a) * wk_cl_tile_unit(t);
   double k = (double)t->taps * (double)wk_cl_tile_words(t);
   wk_cl_gpu_work w = {.groups = tiles * t->size.split, .steps = wk_cl_tile_part_steps(t),
                       .items = f->items, .registers = registers(f), .local_bytes = local_bytes(f),
@@ -128,7 +165,7 @@ static double adding_time(const wk_cl_gpu *g, const wk_cl_tile *t) {
 static wk_cl_tile with_size(const wk_cl_tile *t, wk_cl_tile_size size) {
   wk_cl_tile of = *t;
   of.size = size;
-  of.form = wk_cl_gpu_form_of(size);
+  of.form = wk_cl_gpu_form_of(t, size);
   return of;
 }
 
@@ -147,7 +184,8 @@ wk_cl_gpu_time wk_cl_tile_gpu_time(const wk_cl_tile *t, wk_cl_tile_size size, do
 
 /* Few rows: the next form that has them all, and b in panels, read along k. */
 static bool is_of(const wk_cl_tile *t, bool is_packed, const wk_cl_gpu_form *f) {
-  if (f->item_rows) return true;
+  if (!is_of_kind(t, f)) return false;
+  if (f->sharing != WK_CL_FEW) return true;
   return is_packed && t->taps == 1 && !t->element && t->m_rows <= f->rows &&
          (f->rows == 1 || t->m_rows > f->rows / 2);
 }

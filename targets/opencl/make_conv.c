@@ -69,8 +69,8 @@ static bool describe(conv *v, const wk_cl_making *m) {
   t->depth = v->channels;
   for (int d = v->looped; d < v->spatial; d++) t->depth *= v->w->dims[d + 2];
   t->a_step = v->looped < v->spatial ? 1 : v->x->strides[1];
-  t->a_is_aligned = wk_cl_has_fours(m->p, v->x, 1) &&
-                    (v->c->group == 1 || v->channels % 4 == 0);
+  t->a_run = wk_cl_neighbours(m->p, v->x, 1);
+  while (v->c->group > 1 && v->channels % t->a_run) t->a_run /= 2;
   t->column_axis = 1;
   return t->m_rows * t->taps * t->depth > 0;
 }
@@ -203,6 +203,8 @@ static void declare_pointers(const conv *v) {
 /* What is read outside of the image. */
 static const char *outside_value(const conv *v) {
   if (v->t.sum == WK_F32) return "0";
+  if (v->t.is_dots)
+    return wk_arena_printf(v->t.m->a, "%uu * 0x01010101u", (unsigned)v->c->pad_value & 255);
   return wk_arena_printf(v->t.m->a, "(uint)%lld", (long long)v->c->pad_value);
 }
 
@@ -241,7 +243,7 @@ static const char *gathered(const void *ctx, const char *k) {
     inside = wk_arena_printf(a, "%s%s(uint)(y%d_0 + %s.s%d) < %lld", inside, d ? " && " : "", d,
                              row, d + 1, (long long)v->x->dims[d + 2]);
   return wk_arena_printf(a, "%s ? %s : %s", inside,
-                         wk_cl_tile_one(&v->t, v->t.a, "(x + at0)",
+                         wk_cl_tile_one(&v->t, v->t.a, 1, "(x + at0)",
                                         wk_arena_printf(a, "%s.s0", row)),
                          outside_value(v));
 }

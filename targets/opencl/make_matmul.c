@@ -40,9 +40,8 @@ static bool describe(matmul *x, const wk_cl_making *m) {
   t->column_axis = x->rank - 1;
   t->b_row = x->b->strides[x->b->rank - 2];
   t->b_column = x->b->strides[x->b->rank - 1];
-  t->a_is_aligned = wk_cl_has_fours(m->p, x->a, x->a->rank - 1);
-  t->b_is_aligned = wk_cl_has_fours(m->p, x->b, x->b->rank - 1) ||
-                    wk_cl_has_fours(m->p, x->b, x->b->rank - 2);
+  t->a_run = wk_cl_neighbours(m->p, x->a, x->a->rank - 1);
+  t->b_run = wk_cl_neighbours(m->p, x->b, x->b->rank - (t->b_column == 1 ? 1 : 2));
   return t->batch * t->m_rows * t->columns * t->depth > 0;
 }
 

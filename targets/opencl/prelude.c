@@ -50,6 +50,60 @@ static const char dots[] =
     "#define wk_dot_uu(x, y, c) wk_dot(convert_int4(as_uchar4(x)), convert_int4(as_uchar4(y)), c)\n"
     "#endif\n";
 
+/* c + 16 rows of a times 8 columns of b over 8 words of k, which a warp does together: what an item
+ * has of it (tile_matrix.c). a: the first row, b: the first column, `pitch` words from one to the
+ * next. NVIDIA's take and give registers as PTX says of mma.sync, m16n8k16 of halves and m16n8k32
+ * of bytes, for compute capability 8.0 and later. */
+static const char matrices[] =
+    "#if defined(__NV_CL_C_VERSION) || defined(__NVPTX__)\n"
+    "#define WK_MATRIX(name, type, as, shape, types) \\\n"
+    "  static inline type##4 name(__local const uint *a, __local const uint *b, int pitch, \\\n"
+    "                             int lane, type##4 c) { \\\n"
+    "    type##4 d; \\\n"
+    "    a += lane / 4 * pitch + lane % 4; \\\n"
+    "    b += lane / 4 * pitch + lane % 4; \\\n"
+    "    __asm(\"mma.sync.aligned.\" shape \".row.col.\" types \\\n"
+    "          \" {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};\" \\\n"
+    "          : \"=\" as(d.s0), \"=\" as(d.s1), \"=\" as(d.s2), \"=\" as(d.s3) \\\n"
+    "          : \"r\"(a[0]), \"r\"(a[8 * pitch]), \"r\"(a[4]), \"r\"(a[8 * pitch + 4]), \\\n"
+    "            \"r\"(b[0]), \"r\"(b[4]), as(c.s0), as(c.s1), as(c.s2), as(c.s3)); \\\n"
+    "    return d; \\\n"
+    "  }\n"
+    "WK_MATRIX(wk_matrix_f16, float, \"f\", \"m16n8k16\", \"f32.f16.f16.f32\")\n"
+    "WK_MATRIX(wk_matrix_bf16, float, \"f\", \"m16n8k16\", \"f32.bf16.bf16.f32\")\n"
+    "WK_MATRIX(wk_matrix_ss, uint, \"r\", \"m16n8k32\", \"s32.s8.s8.s32\")\n"
+    "WK_MATRIX(wk_matrix_su, uint, \"r\", \"m16n8k32\", \"s32.s8.u8.s32\")\n"
+    "WK_MATRIX(wk_matrix_us, uint, \"r\", \"m16n8k32\", \"s32.u8.s8.s32\")\n"
+    "WK_MATRIX(wk_matrix_uu, uint, \"r\", \"m16n8k32\", \"s32.u8.u8.s32\")\n"
+    "#else\n"
+    "static inline float wk_pair_f16(uint x, uint y, float c) {\n"
+    "  const float2 p = vload_half2(0, (const half *)&x), q = vload_half2(0, (const half *)&y);\n"
+    "  return fma(p.s1, q.s1, fma(p.s0, q.s0, c));\n"
+    "}\n"
+    "static inline float wk_pair_bf16(uint x, uint y, float c) {\n"
+    "  c = fma(as_float(x << 16), as_float(y << 16), c);\n"
+    "  return fma(as_float(x & 0xffff0000u), as_float(y & 0xffff0000u), c);\n"
+    "}\n"
+    "#define WK_MATRIX(name, type, product) \\\n"
+    "  static inline type##4 name(__local const uint *a, __local const uint *b, int pitch, \\\n"
+    "                             int lane, type##4 c) { \\\n"
+    "    a += lane / 4 * pitch; \\\n"
+    "    b += lane % 4 * 2 * pitch; \\\n"
+    "    for (int k = 0; k < 8; k++) { \\\n"
+    "      const uint x = a[k], y = a[8 * pitch + k], p = b[k], q = b[pitch + k]; \\\n"
+    "      c = (type##4)(product(x, p, c.s0), product(x, q, c.s1), product(y, p, c.s2), \\\n"
+    "                    product(y, q, c.s3)); \\\n"
+    "    } \\\n"
+    "    return c; \\\n"
+    "  }\n"
+    "WK_MATRIX(wk_matrix_f16, float, wk_pair_f16)\n"
+    "WK_MATRIX(wk_matrix_bf16, float, wk_pair_bf16)\n"
+    "WK_MATRIX(wk_matrix_ss, uint, wk_dot_ss)\n"
+    "WK_MATRIX(wk_matrix_su, uint, wk_dot_su)\n"
+    "WK_MATRIX(wk_matrix_us, uint, wk_dot_us)\n"
+    "WK_MATRIX(wk_matrix_uu, uint, wk_dot_uu)\n"
+    "#endif\n";
+
 /* Functions of f32 that are defined below; the others are the language's. */
 static const char names[] =
     "#undef WK_F32\n"
@@ -140,6 +194,7 @@ void wk_cl_prelude(wk_str *b, const wk_opencl *d) {
   wk_expr_c_prelude(b);
   wk_str_add(b, vector_loops);
   if (wk_cl_has_dots(d)) wk_str_add(b, dots);
+  if (d->info.has_matrix) wk_str_add(b, matrices);
   if (d->family != WK_CL_CPU) return;
   wk_str_add(b, names);
   for (size_t k = 0; k < WK_COUNTOF(functions); k++) wk_str_add(b, functions[k]);

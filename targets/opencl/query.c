@@ -6,9 +6,12 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "targets/opencl/probe.h"
 
 enum { SECONDS = 60 }; /* that drivers may take to list their devices */
 
@@ -23,7 +26,11 @@ static void ask(answer *a) {
   const wick_opencl_info *list = NULL;
   memset(a, 0, sizeof *a);
   a->status = wick_opencl_list(&list, &a->n, &a->error);
-  if (a->status == WICK_OK) memcpy(a->list, list, a->n * sizeof *list);
+  if (a->status != WICK_OK) return;
+  memcpy(a->list, list, a->n * sizeof *list);
+  unsetenv("WICK_OPENCL_DEVICE"); /* in this process: the one that is probed is meant */
+  for (uint32_t k = 0; k < a->n; k++)
+    if (list[k].has_matrix) a->list[k].has_matrix = wk_cl_probe_matrix(list, k);
 }
 
 /* As much of it as the other side takes, which sees when something is missing. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * query: wick_opencl_list in a process of its own, so that this one has none of a driver's threads:
- * what it forks later (wick test) could not use OpenCL otherwise, and a driver that crashes is a
- * message. Private to this folder. */
+ * query: wick_opencl_list, and whether matrix units are what devices say (probe.h), in a process of
+ * its own, so that this one has none of a driver's threads: what it forks later (wick test) could
+ * not use OpenCL otherwise, and a driver that crashes is a message. Private to this folder. */
 #ifndef WICK_OPENCL_QUERY_H
 #define WICK_OPENCL_QUERY_H
 

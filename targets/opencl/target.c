@@ -72,7 +72,8 @@ int wk_cl_lanes(const wk_opencl *d) {
 }
 
 bool wk_cl_has_dots(const wk_opencl *d) {
-  return d->info.has_dot || (d->family == WK_CL_GPU && !strncmp(d->info.vendor, "NVIDIA", 6));
+  bool is_nvidia = d->family == WK_CL_GPU && !strncmp(d->info.vendor, "NVIDIA", 6);
+  return d->info.has_dot || d->info.has_matrix || is_nvidia;
 }
 
 int64_t wk_cl_align(const wk_opencl *d) {

@@ -108,6 +108,7 @@ bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed) {
   if (is_packed) t->b_column = 1;
   t->lanes = wk_cl_lanes(t->m->device);
   t->is_dots = is_gpu(t) && wants_dots(t, is_packed);
+  t->is_matrix = is_gpu(t) && wk_cl_tile_suits_matrix(t, is_packed);
   set_key(t, is_packed, asked->key, sizeof asked->key);
   asked->n = is_gpu(t) ? wk_cl_tile_gpu_sizes(t, is_packed, asked->sizes)
                        : cpu_sizes(t, is_packed, asked->sizes);
@@ -117,7 +118,7 @@ bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed) {
   if (u->forced.rows) t->size = u->forced;
   else if (u->tiles && wk_cl_tiles_get(u->tiles, asked->key, &known) && is_listed(asked, known))
     t->size = known;
-  if (is_gpu(t)) t->form = wk_cl_gpu_form_of(t->size);
+  if (is_gpu(t)) t->form = wk_cl_gpu_form_of(t, t->size);
   if (is_packed) t->b_row = wk_cl_tile_width(t);
   t->pointers = !is_gpu(t)              ? t->size.rows
                 : wk_cl_tile_is_few(t) ? wk_cl_tile_few_pointers(t)
@@ -126,16 +127,23 @@ bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed) {
   return true;
 }
 
-bool wk_cl_has_fours(const wk_program *p, const wk_view *v, int along) {
+/* Of elements. */
+static bool begins_at(const wk_program *p, const wk_view *v, int along, int64_t n) {
   const wk_buffer *b = &p->buffers.data[v->buffer];
-  int64_t four = 4 * wk_dtype_size(v->dtype);
-  if (v->strides[along] != 1 || v->offset % four || v->step % four) return false;
+  int64_t bytes = n * wk_dtype_size(v->dtype);
+  if (v->offset % bytes || v->step % bytes) return false;
   if (b->region != WK_REGION_INPUT && b->region != WK_REGION_OUTPUT &&
-      b->region != WK_REGION_CONST && b->offset % four)
+      b->region != WK_REGION_CONST && b->offset % bytes)
     return false;
   for (int d = 0; d < v->rank; d++)
-    if (d != along && v->dims[d] > 1 && v->strides[d] % 4) return false;
+    if (d != along && v->dims[d] > 1 && v->strides[d] % n) return false;
   return true;
+}
+
+int wk_cl_neighbours(const wk_program *p, const wk_view *v, int along) {
+  int n = v->strides[along] == 1 ? WK_CL_WHOLE : 1;
+  while (n > 1 && (n * wk_dtype_size(v->dtype) > WICK_ALIGN || !begins_at(p, v, along, n))) n /= 2;
+  return n;
 }
 
 /* ---- panels ---------------------------------------------------------------------------------- */
@@ -144,6 +152,10 @@ bool wk_cl_has_fours(const wk_program *p, const wk_view *v, int along) {
 static int64_t place(const wk_cl_tile *t, int64_t k, int64_t column) {
   int64_t width = wk_cl_tile_width(t);
   k = k / t->depth * wk_cl_tile_panel_depth(t) + k % t->depth;
+  if (is_gpu(t) && wk_cl_tile_is_matrix(t)) {
+    int64_t step = t->form->depth * wk_cl_tile_unit(t);
+    return (k / step * width + column) * step + k % step;
+  }
   if (!t->is_dots) return k * width + column;
   return (k / WK_CL_DOT * width + column) * WK_CL_DOT + k % WK_CL_DOT;
 }

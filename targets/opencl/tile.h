@@ -16,13 +16,21 @@
 #include "targets/opencl/gpu.h"
 #include "targets/opencl/make.h"
 
-/* What a work-group of a GPU computes. k is counted in words: elements, or WK_CL_DOT bytes. */
+/* How the work items of a group share a tile. */
+typedef enum {
+  WK_CL_ITEMS,  /* each has some rows and columns (tile_gpu.c) */
+  WK_CL_MATRIX, /* each warp has, for matrix units (tile_matrix.c) */
+  WK_CL_FEW     /* each has 4 columns of all rows, and a slice of each step (tile_few.c) */
+} wk_cl_sharing;
+
+/* What a work-group of a GPU computes. k is counted in words: elements, or as many neighbours as
+ * have 32 bits together, where matrix units or dot products take them. */
 typedef struct {
-  int rows, columns; /* of the tile; columns are the width of a panel of b */
-  int depth;         /* k of a step */
-  int item_rows;     /* sums of a work item: item_rows x item_columns; 0: rows are few, an item */
-  int item_columns;  /* has 4 columns of all of them, and one of `slices` of each step */
-  int items;         /* of the group */
+  wk_cl_sharing sharing;
+  int rows, columns;           /* of the tile; columns are the width of a panel of b */
+  int depth;                   /* k of a step */
+  int own_rows, own_columns;   /* of an item, or of a warp; FEW: 0, 4 */
+  int items;                   /* of the group */
 } wk_cl_gpu_form;
 
 /* Loops over taps t0, t1, …, and statements that set p0, p1, … for them. */
@@ -42,10 +50,11 @@ struct wk_cl_tile {
   wk_cl_tile_size size;
   const wk_cl_gpu_form *form; /* GPU */
   bool is_dots;           /* GPU: bytes by fours, neighbours along k, by the device's dot product */
+  bool is_matrix;         /* GPU: by matrix units, but where rows are few */
   int pointers;           /* rows of a that a work item reads */
   wk_dtype a, b, sum;     /* wk_cl_tile_types */
   int64_t batch, m_rows, columns, taps, depth, a_step;
-  bool a_is_aligned, b_is_aligned; /* GPU: fours of neighbours begin at multiples of their size */
+  int a_run, b_run;       /* GPU: wk_cl_neighbours */
   /* GPU: element k of row 0 as a C expression, in place of p0[k * a_step]; NULL: that. */
   const char *(*element)(const void *ctx, const char *k);
   const void *element_ctx;
@@ -85,19 +94,21 @@ static inline int64_t wk_cl_tile_panels(const wk_cl_tile *t) {
   return wk_ceil_div(t->columns, wk_cl_tile_width(t));
 }
 
-/* k of a panel of one tap: on GPUs whole steps, what is too much zero. */
+/* k of a panel of one tap, in elements: on GPUs whole steps, what is too much zero. */
 int64_t wk_cl_tile_panel_depth(const wk_cl_tile *t);
 
 /* b(batch, k, column) of `data` as panels, [batch][panel][taps][panel depth][width], for dot
- * products [batch][panel][taps][panel depth / 4][width][4], what is too much zero; lives as long as
- * the package. at: position of an element of b in `data`, in elements; k < taps * depth. */
+ * products [batch][panel][taps][panel depth / 4][width][4], for matrix units
+ * [batch][panel][taps][steps][width][k of a step], what is too much zero; lives as long as the
+ * package. at: position of an element of b in `data`, in elements; k < taps * depth. */
 typedef int64_t (*wk_cl_tile_at)(const void *ctx, int64_t batch, int64_t k, int64_t column);
 const void *wk_cl_tile_pack(const wk_cl_tile *t, int64_t batches, const void *data,
                             wk_cl_tile_at at, const void *ctx, uint64_t *bytes);
 
-/* Fours of neighbours along axis `along` of v (its stride is 1) begin at multiples of their
- * size. */
-bool wk_cl_has_fours(const wk_program *p, const wk_view *v, int along);
+/* So many neighbours along axis `along` of v are known to begin at multiples of their size: 16, 8,
+ * 4, 2 or 1. */
+int wk_cl_neighbours(const wk_program *p, const wk_view *v, int along);
+enum { WK_CL_WHOLE = 16 }; /* the most, as panels have it */
 
 /* Row number `at`, a C expression, as the list has it. */
 const char *wk_cl_tile_listed(const wk_cl_tile *t, const char *at);
@@ -127,10 +138,16 @@ void wk_cl_tile_launch(const wk_cl_tile *t, const char *position, const char *co
 static inline bool wk_cl_tile_is_gpu(const wk_cl_tile *t) {
   return t->m->device->family == WK_CL_GPU;
 }
-static inline bool wk_cl_tile_is_few(const wk_cl_tile *t) { return t->form->item_rows == 0; }
+static inline bool wk_cl_tile_is_few(const wk_cl_tile *t) {
+  return t->form->sharing == WK_CL_FEW;
+}
+static inline bool wk_cl_tile_is_matrix(const wk_cl_tile *t) {
+  return t->form->sharing == WK_CL_MATRIX;
+}
 enum { WK_CL_SLICES = 8, WK_CL_FEW_LANES = 32 }; /* of a group that has few rows */
 
-/* k of a tap in words, and steps of the sum of a group, all taps. */
+/* Elements of a word; k of a tap in words; steps of the sum of a group, all taps. */
+int wk_cl_tile_unit(const wk_cl_tile *t);
 int64_t wk_cl_tile_words(const wk_cl_tile *t);
 int64_t wk_cl_tile_steps(const wk_cl_tile *t);
 /* Steps of each part of the sum. */
@@ -141,23 +158,27 @@ uint64_t wk_cl_tile_parts_bytes(const wk_cl_tile *t, int split);
 
 /* Sizes for the device, the fastest by the model first; at most WK_CL_MAX_SIZES. */
 int wk_cl_tile_gpu_sizes(wk_cl_tile *t, bool is_packed, wk_cl_tile_size *out);
-const wk_cl_gpu_form *wk_cl_gpu_form_of(wk_cl_tile_size size);
+const wk_cl_gpu_form *wk_cl_gpu_form_of(const wk_cl_tile *t, wk_cl_tile_size size);
+/* Matrix units can multiply it, with these operands as they lie. */
+bool wk_cl_tile_suits_matrix(const wk_cl_tile *t, bool is_packed);
 /* What the model says of a size, all launches. adding: microseconds of the one that adds up, of
  * these; NULL: nobody asks. */
 wk_cl_gpu_time wk_cl_tile_gpu_time(const wk_cl_tile *t, wk_cl_tile_size size, double *adding);
 
-/* The type of words in local memory and of sums: "float", "uint". */
+/* The type of sums, and of words in local memory: "float", "uint". */
+const char *wk_cl_tile_sum_type(const wk_cl_tile *t);
 const char *wk_cl_tile_word(const wk_cl_tile *t);
-/* Four words of a row of a, or of columns of b, as C expressions: from element number `at` of
- * `pointer` on; one word. */
-const char *wk_cl_tile_fours(const wk_cl_tile *t, wk_dtype of, bool is_aligned, const char *pointer,
+/* Four words of neighbours, as C expressions: from element number `at` of `pointer` on; run:
+ * wk_cl_neighbours of these. One: word number `at`. */
+const char *wk_cl_tile_fours(const wk_cl_tile *t, wk_dtype of, int run, const char *pointer,
                              const char *at);
-const char *wk_cl_tile_one(const wk_cl_tile *t, wk_dtype of, const char *pointer, const char *at);
+const char *wk_cl_tile_one(const wk_cl_tile *t, wk_dtype of, int run, const char *pointer,
+                           const char *at);
 /* sum + x * y, C expressions. */
 const char *wk_cl_tile_multiplied(const wk_cl_tile *t, const char *x, const char *y,
                                   const char *sum);
-/* Fours that have row `row` of the tile (statements that define `row` and `column`, of the tile,
- * stand before): where the sum is split, to memory; else results. */
+/* The sum, a C expression, at `row` and `column` of the tile, ints that are defined: where it is
+ * split, to the parts; else results. */
 void wk_cl_tile_gpu_result(const wk_cl_tile *t, const char *position, const char *column,
                            const char *sum);
 
@@ -174,5 +195,15 @@ const char *wk_cl_tile_few_row_of(const wk_cl_tile *t, int pointer);
 void wk_cl_tile_few_sums(const wk_cl_tile *t);
 void wk_cl_tile_few_products(const wk_cl_tile *t, const wk_cl_taps *taps);
 void wk_cl_tile_few_end(const wk_cl_tile *t, const char *position, const char *column);
+
+/* The pieces that differ for matrix units: tile_gpu.c calls them. Local memory has [row][k] and
+ * [column][k], words of a step and MATRIX_PAD more. */
+enum { WK_CL_MATRIX_PAD = 4, WK_CL_MATRIX_ROWS = 16, WK_CL_MATRIX_COLUMNS = 8 };
+void wk_cl_matrix_begin(const wk_cl_tile *t);
+/* Columns of a b that is no panel, neighbours in memory: pairs of k into registers rb<r>. */
+void wk_cl_matrix_load_columns(const wk_cl_tile *t, int r);
+void wk_cl_matrix_store(const wk_cl_tile *t, int a_loads, int b_loads, bool by_columns);
+void wk_cl_matrix_multiply(const wk_cl_tile *t);
+void wk_cl_matrix_end(const wk_cl_tile *t, const char *position, const char *column);
 
 #endif

@@ -9,7 +9,7 @@ int wk_cl_tile_few_pointers(const wk_cl_tile *t) { return t->form->rows; }
 void wk_cl_tile_few_begin(wk_cl_tile *t) {
   int words = WK_CL_SLICES * t->form->rows * t->form->columns;
   t->k->local_bytes = (uint64_t)words * 4;
-  wk_str_printf(t->x.b, "__local %s4 joined[%d];\n", wk_cl_tile_word(t), words / 4);
+  wk_str_printf(t->x.b, "__local %s4 joined[%d];\n", wk_cl_tile_sum_type(t), words / 4);
   wk_str_printf(t->x.b, "const int lane = item %% %d, slice = item / %d;\n", WK_CL_FEW_LANES,
                 WK_CL_FEW_LANES);
 }
@@ -24,7 +24,7 @@ const char *wk_cl_tile_few_row_of(const wk_cl_tile *t, int pointer) {
 
 void wk_cl_tile_few_sums(const wk_cl_tile *t) {
   for (int r = 0; r < t->form->rows; r++)
-    wk_str_printf(t->x.b, "%s4 c%d = 0;\n", wk_cl_tile_word(t), r);
+    wk_str_printf(t->x.b, "%s4 c%d = 0;\n", wk_cl_tile_sum_type(t), r);
 }
 
 /* Word k of row r. */
@@ -33,7 +33,7 @@ static const char *word_of_a(const wk_cl_tile *t, int r) {
   const char *p = wk_arena_printf(a, "p%d", r), *outside = "";
   if (t->outside) outside = wk_arena_printf(a, "!ok%d ? %s : ", r, t->outside);
   const char *at = wk_arena_printf(a, t->is_dots ? "k" : "k * %lldl", (long long)t->a_step);
-  const char *word = wk_cl_tile_one(t, t->a, p, at);
+  const char *word = wk_cl_tile_one(t, t->a, t->a_run, p, at);
   return wk_arena_printf(a, "%s%s", outside, word);
 }
 
@@ -46,7 +46,7 @@ static const char *last_word(const wk_cl_tile *t) {
 
 void wk_cl_tile_few_products(const wk_cl_tile *t, const wk_cl_taps *taps) {
   wk_str *b = t->x.b;
-  int depth = t->form->depth, own = depth / WK_CL_SLICES, unit = t->is_dots ? WK_CL_DOT : 1;
+  int depth = t->form->depth, own = depth / WK_CL_SLICES, unit = wk_cl_tile_unit(t);
   int64_t part = wk_cl_tile_part_steps(t) * depth;
   if (taps->point) {
     for (int d = 0; d < taps->n; d++) wk_str_printf(b, "const int t%d = 0;\n", d);
@@ -61,7 +61,7 @@ void wk_cl_tile_few_products(const wk_cl_tile *t, const wk_cl_taps *taps) {
   const char *at = wk_arena_printf(t->m->a, "k * %lldl + lane * %d", (long long)t->b_row * unit,
                                    4 * unit);
   wk_str_printf(b, "const %s4 y = %s;\n", wk_cl_tile_word(t),
-                wk_cl_tile_fours(t, t->b, true, "w", at));
+                wk_cl_tile_fours(t, t->b, WK_CL_WHOLE, "w", at));
   bool ends = wk_cl_tile_words(t) % own != 0;
   for (int r = 0; r < t->form->rows; r++) {
     const char *sum = wk_arena_printf(t->m->a, "c%d", r);
@@ -76,7 +76,7 @@ void wk_cl_tile_few_products(const wk_cl_tile *t, const wk_cl_taps *taps) {
 void wk_cl_tile_few_end(const wk_cl_tile *t, const char *position, const char *column) {
   wk_str *b = t->x.b;
   const wk_cl_gpu_form *f = t->form;
-  const char *word = wk_cl_tile_word(t);
+  const char *word = wk_cl_tile_sum_type(t);
   for (int r = 0; r < f->rows; r++)
     wk_str_printf(b, "joined[(slice * %d + %d) * %d + lane] = c%d;\n", f->rows, r, WK_CL_FEW_LANES,
                   r);

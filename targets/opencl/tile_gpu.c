@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The text of tiles in work-groups. A step brings `depth` words of each row of a and of each column
- * of b into one of two buffers in local memory, [k][row] and [k][column], while the step before is
- * multiplied from the other: what is loaded lies in registers until then. */
+ * of b into one of two buffers in local memory, [k][row] and [k][column] (for matrix units as
+ * tile_matrix.c has it), while the step before is multiplied from the other: what is loaded lies in
+ * registers until then. */
 #include "compiler/cgen/expr_c.h"
 #include "targets/opencl/tile.h"
 
@@ -35,7 +36,10 @@ static int b_loads(const wk_cl_tile *t) {
 
 int wk_cl_tile_gpu_pointers(const wk_cl_tile *t) { return a_is_along_k(t) ? a_loads(t) : 1; }
 
-const char *wk_cl_tile_word(const wk_cl_tile *t) { return t->sum == WK_F32 ? "float" : "uint"; }
+const char *wk_cl_tile_sum_type(const wk_cl_tile *t) { return t->sum == WK_F32 ? "float" : "uint"; }
+const char *wk_cl_tile_word(const wk_cl_tile *t) {
+  return t->sum == WK_F32 && wk_cl_tile_unit(t) == 1 ? "float" : "uint";
+}
 
 /* ---- begin ----------------------------------------------------------------------------------- */
 
@@ -43,7 +47,8 @@ static void add_parts(wk_cl_tile *t) {
   int64_t rows = t->batch * t->m_rows;
   uint32_t at = wk_cl_add_parts(t->k, wk_cl_tile_parts_bytes(t, t->size.split));
   wk_str_printf(t->x.b, "__global %s *parts = (__global %s *)(g%u + o%u) + (part * %lldl + z * "
-                "%lldl + m0) * %lldl + n0;\n", wk_cl_tile_word(t), wk_cl_tile_word(t), at, at,
+                "%lldl + m0) * %lldl + n0;\n", wk_cl_tile_sum_type(t), wk_cl_tile_sum_type(t), at,
+                at,
                 (long long)rows, (long long)t->m_rows, (long long)wk_cl_tile_parts_pitch(t));
 }
 
@@ -67,16 +72,17 @@ void wk_cl_tile_gpu_begin(wk_cl_tile *t) {
   const wk_cl_gpu_form *f = t->form;
   wk_str *b = t->x.b;
   const char *word = wk_cl_tile_word(t);
-  if (f->item_rows == 0) {
+  if (f->sharing != WK_CL_ITEMS) {
     add_group(t);
-    wk_cl_tile_few_begin(t);
+    if (wk_cl_tile_is_few(t)) wk_cl_tile_few_begin(t);
+    else wk_cl_matrix_begin(t);
     return;
   }
   int a = f->depth * a_pitch(t) / FOUR, w = f->depth * b_pitch(t) / FOUR, across;
   t->k->local_bytes = 2 * (uint64_t)(a + w) * FOUR * 4;
   wk_str_printf(b, "__local %s4 la[%d], lb[%d];\n", word, 2 * a, 2 * w);
   add_group(t);
-  across = f->columns / f->item_columns;
+  across = f->columns / f->own_columns;
   wk_str_printf(b, "const int tx = item %% %d, ty = item / %d;\n", across, across);
 }
 
@@ -98,19 +104,42 @@ void wk_cl_tile_gpu_sums(const wk_cl_tile *t) {
     wk_cl_tile_few_sums(t);
     return;
   }
-  for (int r = 0; r < f->item_rows; r++)
-    for (int v = 0; v < f->item_columns / FOUR; v++)
-      wk_str_printf(t->x.b, "%s4 c%d_%d = 0;\n", wk_cl_tile_word(t), r, v);
+  bool is_matrix = wk_cl_tile_is_matrix(t);
+  for (int r = 0; r < f->own_rows / (is_matrix ? WK_CL_MATRIX_ROWS : 1); r++)
+    for (int v = 0; v < f->own_columns / (is_matrix ? WK_CL_MATRIX_COLUMNS : FOUR); v++)
+      wk_str_printf(t->x.b, "%s4 c%d_%d = 0;\n", wk_cl_tile_sum_type(t), r, v);
 }
 
 /* ---- loads ----------------------------------------------------------------------------------- */
 
-const char *wk_cl_tile_fours(const wk_cl_tile *t, wk_dtype of, bool is_aligned, const char *pointer,
+/* Where several elements are a word. */
+static const char *packed_fours(const wk_cl_tile *t, int run, const char *pointer, const char *at) {
+  wk_arena *a = t->m->a;
+  int unit = wk_cl_tile_unit(t);
+  if (run >= FOUR * unit)
+    return wk_arena_printf(a, "*(__global const uint4 *)(%s + %s)", pointer, at);
+  if (run >= unit)
+    return wk_arena_printf(a, "vload4(0, (__global const uint *)(%s + %s))", pointer, at);
+  return unit == WK_CL_DOT
+             ? wk_arena_printf(a, "as_uint4(vload16(0, %s + %s))", pointer, at)
+             : wk_arena_printf(a, "as_uint4(vload8(0, (__global const ushort *)(%s + %s)))",
+                               pointer, at);
+}
+
+static const char *packed_one(const wk_cl_tile *t, int run, const char *pointer, const char *at) {
+  wk_arena *a = t->m->a;
+  if (run >= wk_cl_tile_unit(t))
+    return wk_arena_printf(a, "((__global const uint *)%s)[%s]", pointer, at);
+  return wk_cl_tile_unit(t) == WK_CL_DOT
+             ? wk_arena_printf(a, "as_uint(vload4(%s, %s))", at, pointer)
+             : wk_arena_printf(a, "as_uint(vload2(%s, (__global const ushort *)%s))", at, pointer);
+}
+
+const char *wk_cl_tile_fours(const wk_cl_tile *t, wk_dtype of, int run, const char *pointer,
                              const char *at) {
   wk_arena *a = t->m->a;
-  if (t->is_dots)
-    return is_aligned ? wk_arena_printf(a, "*(__global const uint4 *)(%s + %s)", pointer, at)
-                      : wk_arena_printf(a, "as_uint4(vload16(0, %s + %s))", pointer, at);
+  bool is_aligned = run >= FOUR;
+  if (wk_cl_tile_unit(t) > 1) return packed_fours(t, run, pointer, at);
   if (of == WK_F16) return wk_arena_printf(a, "vload_half4(0, %s + %s)", pointer, at);
   const char *type = wk_cl_tile_type(of);
   const char *v = is_aligned
@@ -121,15 +150,13 @@ const char *wk_cl_tile_fours(const wk_cl_tile *t, wk_dtype of, bool is_aligned, 
   return wk_arena_printf(a, "as_uint4(convert_int4(%s))", v);
 }
 
-const char *wk_cl_tile_one(const wk_cl_tile *t, wk_dtype of, const char *pointer, const char *at) {
-  if (t->is_dots) return wk_arena_printf(t->m->a, "as_uint(vload4(%s, %s))", at, pointer);
+const char *wk_cl_tile_one(const wk_cl_tile *t, wk_dtype of, int run, const char *pointer,
+                           const char *at) {
+  if (wk_cl_tile_unit(t) > 1) return packed_one(t, run, pointer, at);
   return t->sum == WK_F32 ? wk_cl_tile_scalar(t->m->a, of, pointer, at)
                           : wk_arena_printf(t->m->a, "(uint)%s",
                                             wk_cl_tile_scalar(t->m->a, of, pointer, at));
 }
-
-/* Elements of a word. */
-static int unit(const wk_cl_tile *t) { return t->is_dots ? WK_CL_DOT : 1; }
 
 /* "condition ? ": the words from k0 + `at` on, n of them, are in the sum; "": all always are. */
 static const char *within(const wk_cl_tile *t, const char *at, int n) {
@@ -144,14 +171,14 @@ static const char *zero(const wk_cl_tile *t, int n) {
 }
 
 /* The four words at k of pointer p<r> into x. */
-static void load_along_k(const wk_cl_tile *t, wk_dtype of, bool is_aligned, const char *pointer,
+static void load_along_k(const wk_cl_tile *t, wk_dtype of, int run, const char *pointer,
                          const char *into, const char *also) {
   wk_str *b = t->x.b;
   bool is_whole = wk_cl_tile_words(t) % FOUR == 0;
-  const char *at = wk_arena_printf(t->m->a, "(k0 + lk) * %d", unit(t));
+  const char *at = wk_arena_printf(t->m->a, "(k0 + lk) * %d", wk_cl_tile_unit(t));
   if (is_whole) {
     wk_str_printf(b, "%s = %s%s%s", into, also, within(t, "lk", FOUR),
-                  wk_cl_tile_fours(t, of, is_aligned, pointer, at));
+                  wk_cl_tile_fours(t, of, run, pointer, at));
     if (*within(t, "lk", FOUR)) wk_str_printf(b, " : %s", zero(t, FOUR));
     return;
   }
@@ -160,7 +187,7 @@ static void load_along_k(const wk_cl_tile *t, wk_dtype of, bool is_aligned, cons
     at = wk_arena_printf(t->m->a, "k0 + lk + %d", e);
     wk_str_printf(b, "%s%s%s : 0", e ? ", " : "",
                   within(t, wk_arena_printf(t->m->a, "lk + %d", e), 1),
-                  wk_cl_tile_one(t, of, pointer, at));
+                  wk_cl_tile_one(t, of, run, pointer, at));
   }
   wk_str_add(b, ")");
 }
@@ -175,7 +202,7 @@ static void load_a(const wk_cl_tile *t) {
     if (a_is_along_k(t)) {
       if (*also) also = wk_arena_printf(t->m->a, "!ok%d ? (%s4)(%s) : ", own, wk_cl_tile_word(t),
                                         t->outside);
-      load_along_k(t, t->a, t->a_is_aligned, wk_arena_printf(t->m->a, "p%d", r), into, also);
+      load_along_k(t, t->a, t->a_run, wk_arena_printf(t->m->a, "p%d", r), into, also);
       wk_str_add(b, ";\n");
       continue;
     }
@@ -189,7 +216,7 @@ static void load_a(const wk_cl_tile *t) {
                          t->depth * wk_cl_magnitude(t->a_step) >> 31 ? "l" : "");
     if (*also) also = wk_arena_printf(t->m->a, "!ok0 ? %s : ", t->outside);
     wk_str_printf(b, "%s = %s%s%s", into, also, within(t, k, 1),
-                  wk_cl_tile_one(t, t->a, "p0", at));
+                  wk_cl_tile_one(t, t->a, t->a_run, "p0", at));
     wk_str_add(b, *within(t, k, 1) ? " : 0;\n" : ";\n");
   }
 }
@@ -209,7 +236,7 @@ static void load_columns(const wk_cl_tile *t, int r) {
         t->columns % f->columns
             ? wk_arena_printf(t->m->a, "n0 + j < %lld ? ", (long long)t->columns) : "";
     wk_str_printf(b, "rb%d = %s%s%s", r, k, inside,
-                  wk_cl_tile_fours(t, t->b, t->b_is_aligned, "w",
+                  wk_cl_tile_fours(t, t->b, t->b_run, "w",
                                    wk_arena_printf(t->m->a, "%s + j", row)));
     for (int n = !!*k + !!*inside; n; n--) wk_str_printf(b, " : %s", zero(t, FOUR));
   } else {
@@ -218,7 +245,8 @@ static void load_columns(const wk_cl_tile *t, int r) {
       const char *at = wk_arena_printf(t->m->a, "%s + (j + %d) * %lldl", row, e,
                                        (long long)t->b_column);
       wk_str_printf(b, "%s%sn0 + j + %d < %lld ? %s : 0%s", e ? ",\n" : "", k, e,
-                    (long long)t->columns, wk_cl_tile_one(t, t->b, "w", at), *k ? " : 0" : "");
+                    (long long)t->columns, wk_cl_tile_one(t, t->b, t->b_run, "w", at),
+                    *k ? " : 0" : "");
     }
     wk_str_add(b, ")");
   }
@@ -230,12 +258,14 @@ static void load_b(const wk_cl_tile *t) {
   for (int r = 0; r < b_loads(t); r++) {
     if (b_is_panel(t)) {
       const char *at = wk_arena_printf(t->m->a, "(item + %d) * %d", r * t->form->items,
-                                       FOUR * unit(t));
-      wk_str_printf(b, "rb%d = %s;\n", r, wk_cl_tile_fours(t, t->b, true, "w", at));
+                                       FOUR * wk_cl_tile_unit(t));
+      wk_str_printf(b, "rb%d = %s;\n", r, wk_cl_tile_fours(t, t->b, WK_CL_WHOLE, "w", at));
     } else if (b_is_along_k(t)) {
-      load_along_k(t, t->b, t->b_is_aligned, wk_arena_printf(t->m->a, "w%d", r),
+      load_along_k(t, t->b, t->b_run, wk_arena_printf(t->m->a, "w%d", r),
                    wk_arena_printf(t->m->a, "rb%d", r), "");
       wk_str_add(b, ";\n");
+    } else if (wk_cl_tile_is_matrix(t)) {
+      wk_cl_matrix_load_columns(t, r);
     } else {
       load_columns(t, r);
     }
@@ -256,6 +286,10 @@ static void store(const wk_cl_tile *t) {
   const wk_cl_gpu_form *f = t->form;
   const char *word = wk_cl_tile_word(t);
   int a = f->depth * a_pitch(t) / FOUR, w = f->depth * b_pitch(t) / FOUR;
+  if (wk_cl_tile_is_matrix(t)) {
+    wk_cl_matrix_store(t, a_loads(t), b_loads(t), !b_is_panel(t) && !b_is_along_k(t));
+    return;
+  }
   wk_str_printf(b, "__local %s *const to_a = (__local %s *)(la + (s & 1) * %d);\n", word, word, a);
   for (int r = 0; r < a_loads(t); r++)
     if (a_is_along_k(t)) store_along_k(t, "to_a", "ra", a_pitch(t), r);
@@ -290,17 +324,21 @@ static void multiply(const wk_cl_tile *t) {
   const wk_cl_gpu_form *f = t->form;
   const char *word = wk_cl_tile_word(t);
   int a = a_pitch(t) / FOUR, w = b_pitch(t) / FOUR;
+  if (wk_cl_tile_is_matrix(t)) {
+    wk_cl_matrix_multiply(t);
+    return;
+  }
   wk_str_printf(b, "__local const %s4 *const xa = la + (~s & 1) * %d + ty;\n", word, f->depth * a);
   wk_str_printf(b, "__local const %s4 *const xb = lb + (~s & 1) * %d + tx;\n", word, f->depth * w);
   wk_str_printf(b, "WK_UNROLL for (int k = 0; k < %d; k++) {\n", f->depth);
-  for (int r = 0; r < f->item_rows / FOUR; r++)
+  for (int r = 0; r < f->own_rows / FOUR; r++)
     wk_str_printf(b, "const %s4 x%d = xa[k * %d + %d];\n", word, r, a,
                   r * f->rows / 2 / FOUR);
-  for (int v = 0; v < f->item_columns / FOUR; v++)
+  for (int v = 0; v < f->own_columns / FOUR; v++)
     wk_str_printf(b, "const %s4 y%d = xb[k * %d + %d];\n", word, v, w,
                   v * f->columns / 2 / FOUR);
-  for (int r = 0; r < f->item_rows; r++)
-    for (int v = 0; v < f->item_columns / FOUR; v++) {
+  for (int r = 0; r < f->own_rows; r++)
+    for (int v = 0; v < f->own_columns / FOUR; v++) {
       const char *sum = wk_arena_printf(t->m->a, "c%d_%d", r, v);
       const char *x = wk_arena_printf(t->m->a, "x%d.s%d", r / FOUR, r % FOUR);
       const char *y = wk_arena_printf(t->m->a, "y%d", v);
@@ -334,9 +372,10 @@ static void add_range(const wk_cl_tile *t, const wk_cl_taps *taps) {
   int64_t of_tap = wk_ceil_div(wk_cl_tile_words(t), t->form->depth);
   int64_t part = wk_cl_tile_part_steps(t);
   const char *all = wk_arena_printf(t->m->a, "%lld", (long long)wk_cl_tile_steps(t));
+  int64_t step = t->form->depth * wk_cl_tile_unit(t);
   if (t->live_depth) /* of one tap */
-    all = wk_arena_printf(t->m->a, "(int)((%s + %d) / %d)", t->live_depth,
-                          t->form->depth * unit(t) - 1, t->form->depth * unit(t));
+    all = wk_arena_printf(t->m->a, "(int)((%s + %lld) / %lld)", t->live_depth, (long long)step - 1,
+                          (long long)step);
   if (t->size.split > 1)
     wk_str_printf(b, "const int first = part * %lld, last = min(first + %lld, %s);\n",
                   (long long)part, (long long)part, all);
@@ -344,7 +383,7 @@ static void add_range(const wk_cl_tile *t, const wk_cl_taps *taps) {
   wk_str_printf(b, "int k0 = first %% %lld * %d;\n", (long long)of_tap, t->form->depth);
   if (b_is_panel(t))
     wk_str_printf(b, "w += (long)first * %lld;\n",
-                  (long long)(t->form->depth * unit(t) * t->b_row));
+                  (long long)(t->form->depth * wk_cl_tile_unit(t) * t->b_row));
   for (int d = taps->n - 1, run = 1; d >= 0; d--) {
     wk_str_printf(b, "int t%d = first / %lld %% %lld;\n", d, (long long)(of_tap * run),
                   (long long)taps->counts[d]);
@@ -359,7 +398,7 @@ static void advance(const wk_cl_tile *t, const wk_cl_taps *taps) {
   int64_t of_tap = wk_ceil_div(wk_cl_tile_words(t), t->form->depth);
   wk_str_printf(b, "k0 += %d;\n", t->form->depth);
   if (b_is_panel(t))
-    wk_str_printf(b, "w += %lld;\n", (long long)(t->form->depth * unit(t) * t->b_row));
+    wk_str_printf(b, "w += %lld;\n", (long long)(t->form->depth * wk_cl_tile_unit(t) * t->b_row));
   if (!taps->point) return;
   wk_str_printf(b, "if (k0 == %lld) {\nk0 = 0;\n", (long long)(of_tap * t->form->depth));
   for (int d = taps->n - 1; d >= 0; d--)
@@ -411,25 +450,25 @@ void wk_cl_tile_gpu_result(const wk_cl_tile *t, const char *position, const char
 
 /* Row of the tile of an item's row r, column of its vector v. */
 static const char *row_of(const wk_cl_tile *t, const char *r) {
-  if (t->form->item_rows == FOUR) return wk_arena_printf(t->m->a, "ty * 4 + %s", r);
+  if (t->form->own_rows == FOUR) return wk_arena_printf(t->m->a, "ty * 4 + %s", r);
   return wk_arena_printf(t->m->a, "%s / 4 * %d + ty * 4 + %s %% 4", r, t->form->rows / 2, r);
 }
 
 static const char *column_of(const wk_cl_tile *t, const char *j) {
-  if (t->form->item_columns == FOUR) return wk_arena_printf(t->m->a, "tx * 4 + %s", j);
+  if (t->form->own_columns == FOUR) return wk_arena_printf(t->m->a, "tx * 4 + %s", j);
   return wk_arena_printf(t->m->a, "%s / 4 * %d + tx * 4 + %s %% 4", j, t->form->columns / 2, j);
 }
 
 static void store_parts(const wk_cl_tile *t) {
   wk_str *b = t->x.b;
-  for (int r = 0; r < t->form->item_rows; r++)
-    for (int v = 0; v < t->form->item_columns / FOUR; v++) {
+  for (int r = 0; r < t->form->own_rows; r++)
+    for (int v = 0; v < t->form->own_columns / FOUR; v++) {
       wk_str_printf(b, "{ const int row = %s, column = %s;\n",
                     row_of(t, wk_arena_printf(t->m->a, "%d", r)),
                     column_of(t, wk_arena_printf(t->m->a, "%d", v * FOUR)));
       wk_str_printf(b, "if (m0 + row < %s && n0 + column < %lld)\n*(__global %s4 *)(parts + row * "
                     "%lldl + column) = c%d_%d; }\n", wk_cl_tile_rows(t), (long long)t->columns,
-                    wk_cl_tile_word(t), (long long)wk_cl_tile_parts_pitch(t), r, v);
+                    wk_cl_tile_sum_type(t), (long long)wk_cl_tile_parts_pitch(t), r, v);
     }
 }
 
@@ -440,20 +479,24 @@ void wk_cl_tile_gpu_end(const wk_cl_tile *t, const char *position, const char *c
     wk_cl_tile_few_end(t, position, column);
     return;
   }
+  if (wk_cl_tile_is_matrix(t)) {
+    wk_cl_matrix_end(t, position, column);
+    return;
+  }
   if (t->size.split > 1) {
     store_parts(t);
     return;
   }
-  int vectors = f->item_columns / FOUR;
-  wk_str_printf(b, "%s sums[%d];\n", wk_cl_tile_word(t), f->item_rows * f->item_columns);
-  for (int r = 0; r < f->item_rows; r++)
+  int vectors = f->own_columns / FOUR;
+  wk_str_printf(b, "%s sums[%d];\n", wk_cl_tile_sum_type(t), f->own_rows * f->own_columns);
+  for (int r = 0; r < f->own_rows; r++)
     for (int v = 0; v < vectors; v++)
       wk_str_printf(b, "vstore4(c%d_%d, %d, sums);\n", r, v, r * vectors + v);
-  wk_str_printf(b, "WK_UNROLL for (int r = 0; r < %d; r++) {\nconst int row = %s;\n", f->item_rows,
+  wk_str_printf(b, "WK_UNROLL for (int r = 0; r < %d; r++) {\nconst int row = %s;\n", f->own_rows,
                 row_of(t, "r"));
   wk_str_printf(b, "WK_UNROLL for (int j = 0; j < %d; j++) {\nconst int column = %s;\n",
-                f->item_columns, column_of(t, "j"));
+                f->own_columns, column_of(t, "j"));
   wk_cl_tile_gpu_result(t, position, column,
-                        wk_arena_printf(t->m->a, "sums[r * %d + j]", f->item_columns));
+                        wk_arena_printf(t->m->a, "sums[r * %d + j]", f->own_columns));
   wk_str_add(b, "}\n}\n");
 }

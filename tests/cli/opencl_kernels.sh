@@ -5,7 +5,8 @@
 # kernels for that GPU.
 here=$(realpath "$(dirname "$0")")
 source "$here/lib.bash" "$@"
-gpu=$here/../checksums/devices/h200.json
+gpu=$PWD/gpu.json
+cp "$here/../checksums/devices/h200.json" gpu.json
 models=(resnet50 mobilenet_v2 bert_base)
 for model in "${models[@]}"; do "$wick" zoo "$model" -o "$model.onnx"; done
 
@@ -36,7 +37,7 @@ gives 'the sum of all' '^NVIDIA H200, by the model: [0-9]+ launches of products'
 refuses 'a layer that is not there' 2 "no product of a node 'nothing' is on the device" \
   "$wick" compile resnet50.onnx -q --target "opencl:$gpu" --explain-kernel=nothing -o net.wick
 refuses 'no GPU' 2 'the model is one of GPUs' "$wick" compile resnet50.onnx -q \
-  --target "opencl:${gpu%h200*}cpu.json" --explain-kernel -o net.wick
+  --target "opencl:$here/../checksums/devices/cpu.json" --explain-kernel -o net.wick
 
 # ---- instructions ------------------------------------------------------------------------------
 
@@ -63,6 +64,13 @@ for model in "${models[@]}"; do
   gives "a tile of $model" '^k[0-9]+ 512 ' cat "$model.txt"
 done
 cp "$here/../nets/int8/residual_qlinear/model.onnx" bytes.onnx
-check 'instructions for bytes' ptx bytes
-gives 'dot products of four bytes' 'dp4a\.s32\.s32|dp4a\.u32\.s32' cat bytes.ptx
+"$wick" compile resnet50.onnx -q --convert f16 --emit onnx -o halves.onnx
+"$wick" compile bert_base.onnx -q --convert bf16 --emit onnx -o upper.onnx
+for model in bytes halves upper; do check "instructions for $model" ptx $model; done
+gives 'matrix units for bytes' 'mma\.sync\.aligned\.m16n8k32\.row\.col\.s32' cat bytes.ptx
+gives 'matrix units for halves' 'mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.f16' cat halves.ptx
+gives 'matrix units for bf16' 'mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.bf16' cat upper.ptx
+sed -i '/"matrix"/d; s/"unified_memory": false,/"unified_memory": false/' gpu.json
+ptx bytes
+gives 'dot products of four bytes' 'dp4a\.[su]32\.s32' cat bytes.ptx
 finish

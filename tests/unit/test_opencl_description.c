@@ -71,10 +71,10 @@ static void expect_read(const wick_opencl_info *want) {
 /* Each type, and each flag alone. */
 static void what_is_written_is_read(void **state) {
   (void)state;
-  for (int k = 0; k < 7; k++) {
+  for (int k = 0; k < 8; k++) {
     wick_opencl_info info = device;
     info.has_f64 = k == 3, info.has_f16 = k == 4, info.has_dot = k == 5;
-    info.has_unified_memory = k == 6;
+    info.has_unified_memory = k == 6, info.has_matrix = k == 7;
     info.type = k == 0 ? WICK_OPENCL_CPU : k == 1 ? WICK_OPENCL_GPU : WICK_OPENCL_ACCELERATOR;
     json_t *o = wk_opencl_describe_json(&info);
     assert_int_equal(json_dump_file(o, path, 0), 0);
@@ -212,6 +212,7 @@ static void keys_are_named(void **state) {
       {"type", "1", "key 'type': is none of \"cpu\", \"gpu\", \"accelerator\""},
       {"f64", "0", "key 'f64': is neither true nor false"},
       {"dot", "\"yes\"", "key 'dot': is neither true nor false"},
+      {"matrix", "1", "key 'matrix': is neither true nor false"},
       {"unified_memory", "null", "key 'unified_memory': is neither true nor false"},
       {"base_align", "3", "key 'base_align': is no power of two"},
       {"max_items", "[1, 2, 0]", "key 'max_items': is no integer of 1 to 4294967295"},

@@ -40,14 +40,18 @@ typedef struct {
   wick_opencl_type type;
   uint32_t units, float_width, max_group;
   uint64_t local_memory;
-  int has_dot;
+  int has_dot, has_matrix;
 } disguise;
 
 static const disguise disguises[] = {
-    {"cpu", WICK_OPENCL_CPU, 0, 0, 0, 0, 0},    {"gpu", WICK_OPENCL_GPU, 1, 0, 0, 0, 1},
-    {"cpu4", WICK_OPENCL_CPU, 0, 4, 0, 0, 0},   {"gpu64", WICK_OPENCL_GPU, 0, 0, 64, 8 << 10, 0},
-    {"cpu16", WICK_OPENCL_CPU, 0, 16, 0, 0, 0}, {"gpu-tiny", WICK_OPENCL_GPU, 0, 0, 64, 4 << 10, 0},
-    {"cpu8", WICK_OPENCL_CPU, 0, 8, 0, 0, 0},
+    {"cpu", WICK_OPENCL_CPU, 0, 0, 0, 0, 0, 0},
+    {"gpu", WICK_OPENCL_GPU, 1, 0, 0, 0, 1, 0},
+    {"cpu4", WICK_OPENCL_CPU, 0, 4, 0, 0, 0, 0},
+    {"gpu64", WICK_OPENCL_GPU, 0, 0, 64, 8 << 10, 0, 0},
+    {"cpu16", WICK_OPENCL_CPU, 0, 16, 0, 0, 0, 0},
+    {"gpu-tiny", WICK_OPENCL_GPU, 0, 0, 64, 4 << 10, 0, 0},
+    {"cpu8", WICK_OPENCL_CPU, 0, 8, 0, 0, 0, 0},
+    {"gpu-matrix", WICK_OPENCL_GPU, 4, 0, 0, 0, 1, 1},
 };
 
 static void write_description(const disguise *d) {
@@ -58,6 +62,7 @@ static void write_description(const disguise *d) {
   if (d->float_width) info.float_width = d->float_width;
   if (d->max_group) info.max_group = d->max_group;
   info.has_dot = d->has_dot;
+  info.has_matrix = d->has_matrix;
   if (d->local_memory) info.local_memory = d->local_memory;
   snprintf(path, sizeof path, "%s/%s.json", folder, d->name);
   json_t *o = wk_opencl_describe_json(&info);
