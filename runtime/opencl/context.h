@@ -5,13 +5,25 @@
 
 #include "unit.h"
 
+/* A buffer around memory of the host's; wraps.c. */
+typedef struct wick_cl_wrap wick_cl_wrap;
+struct wick_cl_wrap {
+  wick_cl_range range;
+  wick_cl_wrap *next;
+  cl_mem buffer;
+  uint32_t uses;   /* slots that have it */
+  bool is_written; /* kernels may write it */
+  bool stays;      /* as long as the context: the memory was imported */
+};
+
 /* Where an input or output of a part is on the device. */
 typedef struct {
-  cl_mem own;       /* memory of the device; NULL: none was needed so far */
-  cl_mem wrapped;   /* the host's, at `memory`; NULL: none */
+  cl_mem own;         /* memory of the device; NULL: none was needed so far */
+  wick_cl_wrap *wrap; /* `memory` lies within its range; NULL: none */
   void *memory;
-  cl_mem bound;     /* what kernels have as their argument: one of these, or a resident's */
-  uint8_t *staging; /* an output with gaps comes here first; else NULL */
+  cl_mem bound;       /* what kernels have as their argument: one of these, or a resident's */
+  size_t base;        /* bytes from the first of `bound` */
+  uint8_t *staging;   /* an output with gaps comes here first; else NULL */
 } wick_cl_slot;
 
 /* Memory that the session asked for; resident.c. */
@@ -32,6 +44,9 @@ typedef struct {
   uint32_t fault_word; /* what it held behind the last job */
   cl_kernel *kernels;  /* per row of "launches" of an open part, with its arguments */
   wick_cl_slot *slots; /* by u->first_io */
+  wick_cl_wrap *wraps; /* live ones */
+  wick_cl_wrap *spare_wraps, *wrap_pool; /* as many as there are slots */
+  bool is_busy;        /* a job may be under way */
   uint8_t *shadow;     /* of what wick_cl_read reads, shadow_size bytes */
   size_t shadow_size;
   wick_cl_resident *residents;
@@ -42,7 +57,17 @@ typedef struct {
 cl_mem wick_cl_resident_at(const wick_cl_context *c, const void *address);
 void wick_cl_free_residents(wick_cl_context *c);
 
+/* wraps.c */
+wick_status wick_cl_open_wraps(wick_cl_context *c);
+void wick_cl_close_wraps(wick_cl_context *c);
+/* Gives a slot of the part a wrap that the memory lies within; none where that cannot be: buffers
+ * of this part, of other contexts or around imported memory have some of its bytes. */
+wick_status wick_cl_wrap_slot(wick_cl_context *c, uint32_t part, wick_cl_slot *s, void *memory,
+                              size_t size, bool writes, wick_error_detail *error);
+void wick_cl_unwrap(wick_cl_slot *s);
+
 /* slots.c */
+wick_cl_slot *wick_cl_slot_of(const wick_cl_context *c, uint32_t part, const wick_cl_buffer *b);
 wick_status wick_cl_open_slots(wick_cl_context *c, uint32_t part, wick_error_detail *error);
 void wick_cl_close_slots(wick_cl_context *c);
 /* The part's kernels get the job's inputs and outputs: the host's memory, or buffers for copies. */
@@ -61,11 +86,11 @@ wick_status wick_cl_finish(wick_cl_context *c, wick_error_detail *error);
  * `size` bytes behind it lie within its buffer. */
 wick_status wick_cl_set_pointer(const wick_cl_context *c, uint32_t part, uint32_t launch,
                                 uint32_t arg, wick_error_detail *error);
-wick_status wick_cl_offset(const wick_cl_context *c, uint32_t launch, uint32_t arg,
+wick_status wick_cl_offset(const wick_cl_context *c, uint32_t part, uint32_t launch, uint32_t arg,
                            int64_t iteration, uint32_t size, cl_long *out,
                            wick_error_detail *error);
-wick_status wick_cl_set_offset(const wick_cl_context *c, uint32_t launch, uint32_t arg,
-                               int64_t iteration, wick_error_detail *error);
+wick_status wick_cl_set_offset(const wick_cl_context *c, uint32_t part, uint32_t launch,
+                               uint32_t arg, int64_t iteration, wick_error_detail *error);
 /* What an argument points to; NULL: nothing. */
 cl_mem wick_cl_memory(const wick_cl_context *c, uint32_t part, const wick_cl_arg *arg);
 

@@ -34,6 +34,7 @@ static void unload(void *loaded) {
   wick_cl_unit *u = loaded;
   bool is_own = !wick_cl_is_forked();
   wick_cl_release_memory(u->cl, u->consts);
+  wick_cl_give_range(&u->const_range);
   if (is_own && u->program) u->cl->ReleaseProgram(u->program);
   if (is_own && u->context) u->cl->ReleaseContext(u->context);
   free(u->first_io);
@@ -49,11 +50,13 @@ static wick_status make_context(wick_cl_unit *u, wick_error_detail *error) {
 }
 
 /* They stay where they are when the device works in the host's memory, which no driver writes that
- * is told that kernels only read it. */
+ * is told that kernels only read it, unless another unit has them there. */
 static wick_status place_consts(wick_cl_unit *u, wick_error_detail *error) {
-  cl_mem_flags how = u->shares_memory ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR;
   cl_int code;
   if (u->plan.const_bytes == 0) return WICK_OK;
+  bool is_shared = u->shares_memory &&
+                   wick_cl_take_range(&u->const_range, u->plan.consts, u->plan.const_bytes);
+  cl_mem_flags how = is_shared ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR;
   u->consts = u->cl->CreateBuffer(u->context, CL_MEM_READ_ONLY | how, u->plan.const_bytes,
                                   (void *)(uintptr_t)u->plan.consts, &code);
   return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clCreateBuffer", code);
@@ -185,6 +188,7 @@ const wick_device wick_device_opencl = {.size = sizeof(wick_device),
                                         .unload = unload,
                                         .open = wick_cl_open,
                                         .close = wick_cl_close,
+                                        .import = wick_cl_import,
                                         .submit = wick_cl_submit,
                                         .wait = wick_cl_wait,
                                         .read = wick_cl_read,

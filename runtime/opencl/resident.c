@@ -17,7 +17,7 @@ static wick_status make(wick_cl_context *c, wick_cl_resident *r, wick_error_deta
   cl_int code;
   if (c->u->shares_memory) {
     r->address = aligned_alloc(WICK_PAGE, wick_align_up(r->size, WICK_PAGE));
-    return r->address ? WICK_OK : WICK_NO_MEMORY;
+    return r->address ? wick_cl_import(c, r->address, r->size, error) : WICK_NO_MEMORY;
   }
   if (!reserve(r)) return WICK_NO_MEMORY;
   r->memory =

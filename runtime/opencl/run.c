@@ -18,7 +18,8 @@ static wick_status read_condition(const job_run *r, uint32_t launch, int64_t ite
   cl_mem memory = wick_cl_memory(r->c, r->job->part, a);
   cl_long offset;
   uint8_t byte;
-  wick_status status = wick_cl_offset(r->c, launch, 0, iteration, 1, &offset, r->error);
+  wick_status status =
+      wick_cl_offset(r->c, r->job->part, launch, 0, iteration, 1, &offset, r->error);
   if (status != WICK_OK) return status;
   if (!memory) return wick_fail(r->error, WICK_RUN_FAILED, "launch %u has no condition", launch);
   cl_int code = r->c->cl->EnqueueReadBuffer(r->c->queue, memory, CL_TRUE, (size_t)offset, 1, &byte,
@@ -34,7 +35,8 @@ static wick_status write_number(const job_run *r, uint32_t launch, int64_t outer
   cl_mem memory = wick_cl_memory(r->c, r->job->part, a);
   cl_long offset;
   if (!memory) return WICK_OK;
-  wick_status status = wick_cl_offset(r->c, launch, 1, outer, sizeof number, &offset, r->error);
+  wick_status status =
+      wick_cl_offset(r->c, r->job->part, launch, 1, outer, sizeof number, &offset, r->error);
   if (status != WICK_OK) return status;
   cl_int code = r->c->cl->EnqueueFillBuffer(r->c->queue, memory, &number, sizeof number,
                                             (size_t)offset, sizeof number, 0, NULL, NULL);
@@ -48,7 +50,8 @@ static wick_status run_kernel(const job_run *r, uint32_t launch, int64_t iterati
   for (int i = 0; i < 3; i++) global[i] = l->global[i], local[i] = l->local[i];
   for (uint32_t i = 0; i < l->arg_count; i++) {
     if (p->args[l->first_arg + i].step == 0) continue;
-    wick_status status = wick_cl_set_offset(r->c, launch, i, iteration, r->error);
+    wick_status status = wick_cl_set_offset(r->c, r->job->part, launch, i, iteration,
+                                            r->error);
     if (status != WICK_OK) return status;
   }
   cl_int code = r->c->cl->EnqueueNDRangeKernel(r->c->queue, r->c->kernels[launch], 3, NULL, global,
@@ -153,6 +156,7 @@ wick_status wick_cl_submit(void *context, const wick_device_job *job, uint64_t *
   wick_status status = wick_cl_check_process(error);
   if (status != WICK_OK) return status;
   status = wick_cl_bind(c, job, error);
+  c->is_busy = true;
   if (status == WICK_OK) status = wick_cl_upload(c, job, error);
   if (status == WICK_OK) status = run_steps(&r);
   if (status == WICK_OK) status = fetch_fault(c, error);

@@ -32,6 +32,18 @@ wick_status wick_cl_plan_read(const wick_device_unit *unit, wick_cl_plan *out,
 wick_status wick_cl_choose(const wick_cl_needs *needs, const char *spec, wick_cl_device *out,
                            wick_error_detail *error);
 
+/* Memory of the host's that a buffer is around; wraps.c. */
+typedef struct wick_cl_range wick_cl_range;
+struct wick_cl_range {
+  wick_cl_range *next;
+  const void *memory; /* NULL: none */
+  size_t size;
+};
+
+/* False: a buffer of the process is around some of it, and *r is as it was. */
+bool wick_cl_take_range(wick_cl_range *r, const void *memory, size_t size);
+void wick_cl_give_range(wick_cl_range *r); /* none is fine */
+
 typedef struct {
   const wick_device_unit *unit;
   wick_cl_plan plan;
@@ -40,6 +52,7 @@ typedef struct {
   cl_context context;
   cl_program program;
   cl_mem consts;     /* NULL: there are none */
+  wick_cl_range const_range; /* consts where they are used in place */
   uint32_t *first_io; /* per part: the number of its first input among those of all parts; behind
                          the last one their sum */
   bool shares_memory; /* the device's memory is the host's: nothing has to be copied */
@@ -58,11 +71,12 @@ wick_status wick_cl_kernel(const wick_cl_unit *u, uint32_t number, cl_kernel *ou
 /* After this no run compiles; what goes wrong here goes wrong there. rehearse.c */
 void wick_cl_rehearse(wick_cl_unit *u);
 
-/* wick_device.open, close, submit, wait, read, and of memory on the device; context.c, run.c,
- * read.c, resident.c */
+/* wick_device.open, close, import, submit, wait, read, and of memory on the device; context.c,
+ * wraps.c, run.c, read.c, resident.c */
 wick_status wick_cl_open(void *loaded, const uint32_t *parts, uint32_t part_count,
                          uint32_t threads, void **context, wick_error_detail *error);
 void wick_cl_close(void *context);
+wick_status wick_cl_import(void *context, void *memory, size_t size, wick_error_detail *error);
 wick_status wick_cl_submit(void *context, const wick_device_job *job, uint64_t *ticket,
                            wick_error_detail *error);
 wick_status wick_cl_wait(void *context, uint64_t ticket, wick_error_detail *error);

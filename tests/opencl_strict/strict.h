@@ -104,7 +104,7 @@ typedef struct {
 typedef struct {
   size_t origin, size; /* origin: of a sub-buffer in its parent */
   cl_mem_flags flags;
-  const uint8_t *host; /* memory of the host's that is used in place; else NULL */
+  const uint8_t *host; /* memory of the host's that is used in place; else, and of pieces, NULL */
   strict_object *parent;
   strict_buffers others; /* live buffers that share bytes with this one */
   STRICT_LIST(strict_map) maps;

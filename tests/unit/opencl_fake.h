@@ -94,7 +94,8 @@ struct _cl_mem {
   uint8_t *data, *host;
   size_t size;
   bool is_read_only;
-  cl_map_flags mapped;
+  cl_map_flags mapped; /* so many bytes, from there on */
+  size_t map_at, map_size;
 };
 struct _cl_kernel {
   int number;
@@ -112,6 +113,7 @@ typedef struct {
   const void *from;
   uint8_t pattern[8];
   size_t pattern_size;
+  cl_map_flags how;
   struct _cl_kernel kernel;
 } fake_command;
 struct _cl_command_queue { cl_context context; size_t n; fake_command commands[FAKE_MOST]; };
@@ -125,12 +127,14 @@ static const int fake_args[] = {3, 2, 2, 2, 2, 2};
 /* What has been released is used again first: a new buffer has the address of an old one. */
 static cl_mem fake_free;
 
+static struct _cl_mem fake_memories[64];
+
 static cl_mem fake_memory(cl_context c, size_t size, cl_int *code) {
-  static struct _cl_mem all[64];
   static size_t used;
   static uint64_t serial;
-  if (!fake_free && used == sizeof all / sizeof *all) fail_msg("too many buffers");
-  cl_mem m = fake_free ? fake_free : &all[used++];
+  if (!fake_free && used == sizeof fake_memories / sizeof *fake_memories)
+    fail_msg("too many buffers");
+  cl_mem m = fake_free ? fake_free : &fake_memories[used++];
   fake_free = fake_free ? m->next : NULL;
   if (size == 0) fail_msg("a buffer of no bytes");
   *m = (struct _cl_mem){.refs = 1, .serial = ++serial, .context = c};
@@ -145,10 +149,20 @@ static void fake_release(cl_mem m) {
   if (!m || m->refs < 1) fail_msg("this is no buffer");
   if (--m->refs > 0) return;
   free(m->data);
+  m->host = NULL;
   m->context->live--;
   m->next = fake_free;
   fake_free = m;
   fake.live--;
+}
+
+/* Also by a command that has not ended. */
+static bool fake_is_used(const uint8_t *host, size_t size) {
+  for (size_t i = 0; i < sizeof fake_memories / sizeof *fake_memories; i++) {
+    const struct _cl_mem *m = &fake_memories[i];
+    if (m->host && m->host < host + size && host < m->host + m->size) return true;
+  }
+  return false;
 }
 
 CL_API_ENTRY cl_mem CL_API_CALL clCreateBuffer(cl_context c, cl_mem_flags flags, size_t size,
@@ -157,6 +171,7 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateBuffer(cl_context c, cl_mem_flags flags,
   bool uses = flags & CL_MEM_USE_HOST_PTR, copies = flags & CL_MEM_COPY_HOST_PTR;
   if ((uses || copies) != (host != NULL)) fail_msg("memory of the host that is not used");
   if (uses && c->device != &fake_devices[FAKE_NEAR]) fail_msg("the host's memory is far away");
+  if (uses && fake_is_used(host, size)) fail_msg("two buffers around the same bytes");
   cl_mem m = fake_memory(c, size, code);
   m->data = malloc(size);
   m->is_read_only = flags & CL_MEM_READ_ONLY;
@@ -229,10 +244,10 @@ static void fake_do(fake_command *c) {
       for (size_t i = 0; i < c->size; i++) m->data[c->at + i] = c->pattern[i % c->pattern_size];
       break;
     case FAKE_MAP:
-      if (c->at & CL_MAP_READ) memcpy(m->host, m->data, c->size);
+      if (c->how & CL_MAP_READ) memcpy(m->host + c->at, m->data + c->at, c->size);
       break;
     case FAKE_UNMAP:
-      if (m->mapped & CL_MAP_WRITE) memcpy(m->data, m->host, m->size);
+      if (c->how & CL_MAP_WRITE) memcpy(m->data + c->at, m->host + c->at, c->size);
       break;
     case FAKE_KERNEL: fake_run(&c->kernel, c->size); break;
   }
@@ -328,19 +343,22 @@ CL_API_ENTRY void *CL_API_CALL clEnqueueMapBuffer(cl_command_queue q, cl_mem m, 
                                                   cl_event *event, cl_int *code) {
   fake_no_events(n, events, event);
   if (fake_fails(FAKE_EnqueueMapBuffer)) return *code = fake.code, NULL;
-  if (!m->host || at != 0 || size != m->size) fail_msg("no whole buffer around the host's memory");
-  m->mapped = how;
-  *code = fake_put(q, (fake_command){FAKE_MAP, m, (size_t)how, size, .to = NULL}, waits);
-  return m->host;
+  if (!m->host || at > m->size || size > m->size - at) fail_msg("no memory of the host's");
+  if (m->mapped) fail_msg("this is mapped");
+  m->mapped = how, m->map_at = at, m->map_size = size;
+  *code = fake_put(q, (fake_command){FAKE_MAP, m, at, size, .how = how}, waits);
+  return m->host + at;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue q, cl_mem m, void *at,
                                                         cl_uint n, const cl_event *events,
                                                         cl_event *event) {
   fake_no_events(n, events, event);
-  if (fake_fails(FAKE_EnqueueUnmapMemObject)) return fake.code;
-  if (at != m->host) fail_msg("this is not mapped");
-  return fake_put(q, (fake_command){.what = FAKE_UNMAP, .memory = m}, false);
+  if (fake_fails(FAKE_EnqueueUnmapMemObject)) return m->mapped = 0, fake.code;
+  if (!m->mapped || at != m->host + m->map_at) fail_msg("this is not mapped");
+  const fake_command c = {FAKE_UNMAP, m, m->map_at, m->map_size, .how = m->mapped};
+  m->mapped = 0;
+  return fake_put(q, c, false);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uint n,
