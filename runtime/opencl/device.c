@@ -35,7 +35,7 @@ static void unload(void *loaded) {
   bool is_own = !wick_cl_is_forked();
   wick_cl_release_memory(u->cl, u->consts);
   wick_cl_give_range(&u->const_range);
-  if (is_own && u->program) u->cl->ReleaseProgram(u->program);
+  wick_cl_release_programs(u);
   if (is_own && u->context) u->cl->ReleaseContext(u->context);
   free(u->first_io);
   free(u);
@@ -136,15 +136,22 @@ static uint64_t now_ms(void) {
   return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* The program from its source; kept for the next time with what drivers compile for the sizes of
- * launches. */
-static wick_status build(wick_cl_unit *u, wick_error_detail *error) {
+static bool are_from_cache(const wick_cl_unit *u, bool all) {
+  for (uint32_t i = 0; i < u->piece_count; i++)
+    if (u->pieces[i].is_from_cache != all) return !all;
+  return all;
+}
+
+/* Programs of which some come from the source are kept for the next time, with what drivers compile
+ * for the sizes of launches: where others of them were, or if it is worth it. */
+static wick_status build(wick_cl_unit *u, bool use_cache, wick_error_detail *error) {
   uint64_t start = now_ms();
-  wick_status status = wick_cl_compile(u, error);
+  wick_status status = wick_cl_build(u, use_cache, error);
   if (status == WICK_OK) status = check_kernels(u, error);
-  if (status != WICK_OK) return status;
+  if (status != WICK_OK || are_from_cache(u, true)) return status;
   wick_cl_rehearse(u);
-  if (wick_cl_cache_wants(u, now_ms() - start)) wick_cl_cache_store(u);
+  if (are_from_cache(u, false) || wick_cl_cache_wants(u, now_ms() - start))
+    wick_cl_for_pieces(u, wick_cl_cache_store);
   return WICK_OK;
 }
 
@@ -153,12 +160,11 @@ static wick_status prepare(wick_cl_unit *u, wick_error_detail *error) {
   if (status == WICK_OK) status = place_consts(u, error);
   if (status == WICK_OK) status = number_io(u);
   if (status != WICK_OK) return status;
-  if (wick_cl_cache_load(u)) {
-    if (check_kernels(u, error) == WICK_OK) return WICK_OK;
-    u->cl->ReleaseProgram(u->program); /* it is of something else */
-    u->program = NULL;
-  }
-  return build(u, error);
+  wick_cl_cut(u);
+  status = build(u, true, error);
+  if (status == WICK_OK || !are_from_cache(u, false)) return status;
+  wick_cl_release_programs(u); /* files may be of something else */
+  return build(u, false, error);
 }
 
 static wick_status load(const wick_device_unit *unit, void **loaded, wick_error_detail *error) {

@@ -44,13 +44,28 @@ struct wick_cl_range {
 bool wick_cl_take_range(wick_cl_range *r, const void *memory, size_t size);
 void wick_cl_give_range(wick_cl_range *r); /* none is fine */
 
+enum { WICK_CL_PIECES = 16 };
+
+/* Some of the source's kernels, a program of their own; cut.c. */
+typedef struct {
+  const char *texts[3]; /* the source, or what stands in front of all kernels, `line`, and some */
+  size_t sizes[3];
+  uint32_t text_count;
+  char line[24];      /* a directive: lines are numbered as in the source */
+  cl_program program; /* NULL: it has not been built */
+  cl_int code;        /* what clBuildProgram said … */
+  const char *failed; /* … or the function that failed; NULL: none did */
+  bool is_from_cache;
+} wick_cl_piece;
+
 typedef struct {
   const wick_device_unit *unit;
   wick_cl_plan plan;
   wick_cl_device device;
   const wick_cl *cl;
   cl_context context;
-  cl_program program;
+  wick_cl_piece pieces[WICK_CL_PIECES];
+  uint32_t piece_count, piece_kernels; /* of each, but for the last one */
   cl_mem consts;     /* NULL: there are none */
   wick_cl_range const_range; /* consts where they are used in place */
   uint32_t *first_io; /* per part: the number of its first input among those of all parts; behind
@@ -62,9 +77,16 @@ typedef struct {
  * do that. */
 const char *wick_cl_options(const wick_cl_unit *u);
 
-/* Sets program: builds the source. */
-wick_status wick_cl_compile(wick_cl_unit *u, wick_error_detail *error);
-/* Kernel `number` of the program. */
+/* Sets pieces, but for their programs. cut.c */
+void wick_cl_cut(wick_cl_unit *u);
+/* Each piece once, by as many threads as there are processors. */
+typedef void (*wick_cl_piece_work)(wick_cl_unit *u, wick_cl_piece *piece);
+void wick_cl_for_pieces(wick_cl_unit *u, wick_cl_piece_work work);
+
+/* Sets the programs of pieces: as the cache has them, or built from the source. */
+wick_status wick_cl_build(wick_cl_unit *u, bool use_cache, wick_error_detail *error);
+void wick_cl_release_programs(wick_cl_unit *u);
+/* Kernel `number` of the source. */
 wick_status wick_cl_kernel(const wick_cl_unit *u, uint32_t number, cl_kernel *out,
                            wick_error_detail *error);
 

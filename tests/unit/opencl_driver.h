@@ -68,7 +68,8 @@ static inline void calls_since(const uint32_t *before, char *out, size_t size) {
                fake.calls[i] - before[i]);
 }
 
-static inline void expect_calls(const char *what, wick_session *s, const buffers *o, const char *wanted) {
+static inline void expect_calls(const char *what, wick_session *s, const buffers *o,
+                                const char *wanted) {
   uint32_t before[FAKE_FUNCTIONS];
   char calls[600];
   memcpy(before, fake.calls, sizeof before);

@@ -25,7 +25,7 @@ typedef enum {
   FAKE_FUNCTIONS
 } fake_function;
 
-enum { FAKE_JUNK = 0xa5, FAKE_BINARY_HEAD = 4, FAKE_MOST = 128 };
+enum { FAKE_JUNK = 0xa5, FAKE_BINARY_HEAD = 4, FAKE_MOST = 128, FAKE_SOURCE = 1 << 14 };
 #define FAKE_BINARY "FAKE" /* and the source */
 
 static struct {
@@ -34,8 +34,10 @@ static struct {
   uint32_t fails_at;
   cl_int code;
   int live;              /* what has been created and not released */
+  uint32_t copies;       /* buffers that were made of the host's bytes */
   bool looks_for_junk;   /* kernels may only see memory that has been written */
   const char *log;       /* of a source that does not compile; NULL: none */
+  char wrong[FAKE_SOURCE]; /* the last source that did not compile */
   uint32_t build_ms;     /* how long it takes by the clock */
   uint64_t clock_ms;
   size_t group[3], most; /* what kernels say of themselves */
@@ -171,6 +173,7 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateBuffer(cl_context c, cl_mem_flags flags,
   bool uses = flags & CL_MEM_USE_HOST_PTR, copies = flags & CL_MEM_COPY_HOST_PTR;
   if ((uses || copies) != (host != NULL)) fail_msg("memory of the host that is not used");
   if (uses && c->device != &fake_devices[FAKE_NEAR]) fail_msg("the host's memory is far away");
+  fake.copies += copies;
   if (uses && fake_is_used(host, size)) fail_msg("two buffers around the same bytes");
   cl_mem m = fake_memory(c, size, code);
   m->data = malloc(size);

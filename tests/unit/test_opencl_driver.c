@@ -46,21 +46,46 @@ static void texts_are_plain(void **state) {
   assert_int_equal(found, 1);
 }
 
-/* Each kernel once with each size, and on memory that has been cleared, however large it is. */
+/* Each kernel once with each size on a processor, a work-group of it elsewhere, and on memory that
+ * has been cleared, however large it is. */
 static void kernels_are_rehearsed(void **state) {
+  static const char *const plain[] = {[FAKE_NEAR] = "0:64 1:64 2:64 3:64 4:32 ",
+                                      [FAKE_FAR] = "0:16 1:16 2:16 3:16 4:16 "};
+  static const char *const changed[] = {
+      [FAKE_NEAR] = "0:64 0:48 1:64 2:64 3:64 1:16 4:32 ",
+      [FAKE_FAR] = "0:16 1:16 2:16 3:16 4:16 "};
   static ocl_plan plan;
   (void)state;
   for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
     fixture f;
     load_plain_for(d, &f);
-    assert_string_equal(fake.launches, "0:64 1:64 2:64 3:64 4:32 ");
+    assert_string_equal(fake.launches, plain[d]);
     unload_all(&f);
     ocl_fill(&plan);
     plan.needs.arena_bytes = plan.needs.largest = 2 * 65536 + 1000;
     plan.launches[1].global[0] = 48;
     plan.launches[13].global[0] = 16;
     load_for(&plan, d, &f);
-    assert_string_equal(fake.launches, "0:64 0:48 1:64 2:64 3:64 0:64 1:16 4:32 1:64 ");
+    assert_string_equal(fake.launches, changed[d]);
+    unload_all(&f);
+  }
+}
+
+/* Weights go to the device once, and a program is built once, however many sessions there are. */
+static void sessions_share_the_unit(void **state) {
+  (void)state;
+  for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
+    fixture f;
+    load_plain_for(d, &f);
+    uint32_t copies = fake.calls[FAKE_EnqueueWriteBuffer] + fake.copies;
+    assert_int_equal(fake.copies, d == FAKE_FAR);
+    wick_session *s[4];
+    for (int i = 0; i < 4; i++) s[i] = session_of(&f, i % 2 ? OCL_SUM : OCL_CHAIN);
+    assert_int_equal(fake.calls[FAKE_CreateContext], 1);
+    assert_int_equal(fake.calls[FAKE_CreateProgramWithSource], 1);
+    assert_int_equal(fake.calls[FAKE_BuildProgram], 1);
+    assert_int_equal(fake.calls[FAKE_EnqueueWriteBuffer] + fake.copies, copies);
+    for (int i = 0; i < 4; i++) wick_session_free(s[i]);
     unload_all(&f);
   }
 }
@@ -69,6 +94,7 @@ static void kernels_are_rehearsed(void **state) {
 static void fill_faulty(ocl_plan *plan) {
   ocl_fill(plan);
   plan->needs.kernel_count = 6;
+  strcat(plan->source, "__kernel void k5() {}\n");
   plan->buffers[B_T] = (wick_cl_buffer){WICK_CL_FAULT, 0, 0, WICK_CL_FAULT_BYTES};
   plan->launches[0].kernel = 5;
   plan->launches[0].arg_count = 2;
@@ -456,13 +482,13 @@ static void failures_about_faults_are_told(void **state) {
 static void failures_of_loading_are_told(void **state) {
   static const char *const wanted[] = {
       [FAKE_NEAR] = "CreateContext 1/1, CreateProgramWithSource 1/1, BuildProgram 1/1, "
-                    "CreateCommandQueue 0/6, CreateBuffer 1/21, "
-                    "CreateKernel 5/21, SetKernelArg 0/93, EnqueueNDRangeKernel 0/5, "
-                    "EnqueueWriteBuffer 0/6, Finish 0/12",
+                    "CreateCommandQueue 0/3, CreateBuffer 1/12, "
+                    "CreateKernel 5/12, SetKernelArg 0/42, EnqueueNDRangeKernel 0/5, "
+                    "EnqueueWriteBuffer 0/3, Finish 0/6",
       [FAKE_FAR] = "CreateContext 1/1, CreateProgramWithSource 1/1, BuildProgram 1/1, "
-                   "CreateCommandQueue 0/6, CreateBuffer 1/21, "
-                   "CreateKernel 5/21, SetKernelArg 0/70, EnqueueNDRangeKernel 0/5, "
-                   "EnqueueWriteBuffer 0/20, Finish 0/12"};
+                   "CreateCommandQueue 0/3, CreateBuffer 1/12, "
+                   "CreateKernel 5/12, SetKernelArg 0/32, EnqueueNDRangeKernel 0/5, "
+                   "EnqueueFillBuffer 0/11, Finish 0/6"};
   static ocl_plan plan;
   (void)state;
   for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
@@ -501,6 +527,7 @@ int main(void) {
       cmocka_unit_test(entries_compute_on_all_devices),
       cmocka_unit_test(texts_are_plain),
       cmocka_unit_test(kernels_are_rehearsed),
+      cmocka_unit_test(sessions_share_the_unit),
       cmocka_unit_test(faults_are_told),
       cmocka_unit_test(arenas_are_limited),
       cmocka_unit_test(far_devices_copy),
