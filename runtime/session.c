@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- making one ------------------------------------------------------------------------------ */
 
@@ -355,9 +356,11 @@ static wick_status run(wick_session *s) {
 }
 
 static void watch(wick_session *s, wick_step_profile *profile, wick_step_work *work,
-                  wick_observer observer) {
+                  wick_observer observer, wick_timer timer) {
   for (uint32_t i = 0; i < s->entry->part_count; i++) {
     wick_run *r = &s->runs[i];
+    if (profile || timer) r->queue->clock = WICK_CLOCK_HOST;
+    r->job.timer = timer;
     r->job.profile = profile ? profile + r->first_step : NULL;
     r->job.work = work ? work + r->first_step : NULL;
     r->job.observer = observer;
@@ -373,9 +376,9 @@ static void see_nothing(void *user, uint32_t step, int after, void *arena) {
 static wick_status name_step(wick_session *s) {
   wick_error_detail first = s->error;
   s->observer = see_nothing;
-  watch(s, NULL, NULL, observe);
+  watch(s, NULL, NULL, observe, NULL);
   wick_status status = run(s);
-  watch(s, NULL, NULL, NULL);
+  watch(s, NULL, NULL, NULL, NULL);
   if (status != WICK_OK) return status;
   s->error = first;
   return WICK_RUN_FAILED;
@@ -393,14 +396,36 @@ wick_status wick_session_run(wick_session *session, const void *const *inputs,
   return end(session, status);
 }
 
+/* ---- when steps ran -------------------------------------------------------------------------- */
+
+static void take_time(void *user, const wick_step_time *time) {
+  const wick_run *r = user;
+  wick_step_time own = *time;
+  own.step += r->first_step;
+  r->queue->clock = time->clock;
+  if (r->session->timer) r->session->timer(r->session->user, &own);
+}
+
+/* Of a device that does not tell. */
+static void time_step(void *user, uint32_t step, int after, void *arena) {
+  const wick_run *r = user;
+  struct timespec t;
+  (void)arena;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+  if (!after) r->session->step_start = now;
+  else take_time(user, &(wick_step_time){step, WICK_CLOCK_HOST, r->session->step_start, now});
+}
+
 static wick_status run_measured(wick_session *s, const void *const *inputs, void *const *outputs,
                                 wick_step_profile *profile, wick_step_work *work) {
   if (!s->entry->has_steps) return WICK_NO_STEPS;
   wick_status status = begin(s, inputs, outputs);
   if (status != WICK_OK) return status;
-  watch(s, profile, work, NULL);
+  s->timer = NULL;
+  watch(s, profile, work, NULL, take_time);
   status = run(s);
-  watch(s, NULL, NULL, NULL);
+  watch(s, NULL, NULL, NULL, NULL);
   return end(s, status);
 }
 
@@ -425,10 +450,29 @@ wick_status wick_session_run_observed(wick_session *session, const void *const *
   if (status != WICK_OK) return status;
   session->observer = observer;
   session->user = user;
-  watch(session, NULL, NULL, observe);
+  watch(session, NULL, NULL, observe, NULL);
   status = run(session);
-  watch(session, NULL, NULL, NULL);
+  watch(session, NULL, NULL, NULL, NULL);
   return end(session, status);
+}
+
+wick_status wick_session_run_timed(wick_session *session, const void *const *inputs,
+                                   void *const *outputs, wick_timer timer, void *user) {
+  if (!session || !timer) return WICK_BAD_ARGUMENT;
+  if (!session->entry->has_steps) return WICK_NO_STEPS;
+  wick_status status = begin(session, inputs, outputs);
+  if (status != WICK_OK) return status;
+  session->timer = timer;
+  session->user = user;
+  watch(session, NULL, NULL, time_step, take_time);
+  status = run(session);
+  watch(session, NULL, NULL, NULL, NULL);
+  return end(session, status);
+}
+
+wick_clock wick_session_clock(const wick_session *session, uint32_t unit) {
+  if (!session || unit >= session->model->info.unit_count) return WICK_CLOCK_HOST;
+  return session->queues[unit].clock;
 }
 
 wick_status wick_session_read_tensor(wick_session *session, uint32_t step, uint32_t tensor,

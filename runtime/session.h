@@ -11,6 +11,7 @@ typedef struct {
   void *context;
   uint64_t last; /* ticket of the last job */
   uint64_t done; /* that one and all before have finished */
+  wick_clock clock; /* of the last run that was measured */
 } wick_queue;
 
 /* A row of the plan that runs a part. */
@@ -52,7 +53,9 @@ struct wick_session {
   wick_error_detail error;
   bool is_late; /* a device has found out of wrong values when it no longer knew the step */
   wick_observer observer;
-  void *user;
+  wick_timer timer;
+  void *user;         /* of either */
+  uint64_t step_start; /* by the host's clock, where an observer times */
   const wick_run *observed; /* whose step an observer is looking at */
   uint32_t observed_step;   /* of the part */
 };

@@ -207,7 +207,7 @@ typedef struct wick_entry_info {
   uint32_t input_count;
   uint32_t output_count;
   uint32_t step_count;
-  int has_steps; /* wick_session_run_profiled, _counted and _observed work */
+  int has_steps; /* wick_session_run_profiled, _counted, _observed and _timed work */
   const wick_tensor_info *inputs;
   const wick_tensor_info *outputs;
   const wick_step_info *steps;
@@ -356,6 +356,27 @@ wick_status wick_session_run_counted(wick_session *session, const void *const *i
 typedef void (*wick_observer)(void *user, uint32_t step, int after, void *arena);
 wick_status wick_session_run_observed(wick_session *session, const void *const *inputs,
                                       void *const *outputs, wick_observer observer, void *user);
+
+/* Whose clock says when a step ran. */
+typedef enum wick_clock {
+  WICK_CLOCK_HOST = 0,  /* the host's, which waited for the step */
+  WICK_CLOCK_DEVICE = 1 /* the device's own: of one of its commands, for which nobody waited */
+} wick_clock;
+
+typedef struct wick_step_time {
+  uint32_t step; /* of the entry */
+  wick_clock clock;
+  uint64_t start, end; /* nanoseconds of CLOCK_MONOTONIC. A device's clock is put right by the time
+                          at which a command was given to it; how long it took is exact */
+} wick_step_time;
+
+/* Called once for each time that a step has run, or for each command of it, by the thread that
+ * runs, in the order in which they ran on their device. */
+typedef void (*wick_timer)(void *user, const wick_step_time *time);
+wick_status wick_session_run_timed(wick_session *session, const void *const *inputs,
+                                   void *const *outputs, wick_timer timer, void *user);
+/* Whose clock the last run that was profiled, counted or timed had for a unit of the model. */
+wick_clock wick_session_clock(const wick_session *session, uint32_t unit);
 
 /* Only inside the observer, after the step: tensor number `tensor` among those that the step
  * leaves, row-major without gaps, into `size` bytes. */

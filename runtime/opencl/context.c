@@ -125,6 +125,7 @@ void wick_cl_close(void *context) {
   bool is_own = !wick_cl_is_forked();
   if (is_own && c->queue) c->cl->Finish(c->queue); /* what a command uses is not released */
   if (is_own) release_kernels(c);
+  wick_cl_drop_times(c);
   if (c->slots) wick_cl_close_slots(c);
   wick_cl_close_wraps(c);
   wick_cl_release_memory(c->cl, c->fault);
@@ -134,6 +135,7 @@ void wick_cl_close(void *context) {
   free(c->kernels);
   free(c->slots);
   free(c->shadow);
+  free(c->times);
   free(c);
 }
 

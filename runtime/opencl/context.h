@@ -35,6 +35,13 @@ struct wick_cl_resident {
   cl_mem memory; /* NULL: it is the host's, at that address */
 };
 
+/* A launch of a job that is timed. */
+typedef struct {
+  cl_event event;
+  uint32_t step;
+  uint64_t host; /* the host's clock when it was put into the queue */
+} wick_cl_time;
+
 typedef struct {
   const wick_cl_unit *u;
   const wick_cl *cl;
@@ -47,6 +54,9 @@ typedef struct {
   wick_cl_wrap *wraps; /* live ones */
   wick_cl_wrap *spare_wraps, *wrap_pool; /* as many as there are slots */
   bool is_busy;        /* a job may be under way */
+  wick_cl_time *times; /* NULL: the queue does not time */
+  uint32_t time_count;
+  bool tells_no_times; /* the device has been asked, and does not */
   uint8_t *shadow;     /* of what wick_cl_read reads, shadow_size bytes */
   size_t shadow_size;
   wick_cl_resident *residents;
@@ -77,6 +87,17 @@ wick_status wick_cl_upload(wick_cl_context *c, const wick_device_job *job,
                            wick_error_detail *error);
 wick_status wick_cl_download(wick_cl_context *c, const wick_device_job *job,
                              wick_error_detail *error);
+/* times.c: the queue times from now on; false: the device does not. */
+bool wick_cl_can_time(wick_cl_context *c);
+/* Where the event of the next launch comes, and behind that launch. */
+cl_event *wick_cl_time_launch(wick_cl_context *c, uint32_t step);
+wick_status wick_cl_time_launched(wick_cl_context *c, const wick_device_job *job,
+                                  wick_error_detail *error);
+/* Waits for the launches, and tells the job when they ran; or forgets them. */
+wick_status wick_cl_take_times(wick_cl_context *c, const wick_device_job *job,
+                               wick_error_detail *error);
+void wick_cl_drop_times(wick_cl_context *c);
+
 /* run.c: nothing has been out of range. */
 wick_status wick_cl_clear_fault(wick_cl_context *c, wick_error_detail *error);
 /* Waits for all that is in the queue. */

@@ -5,6 +5,7 @@
 #define ERRORS(X)                                                                               \
   X(DEVICE_NOT_FOUND) X(DEVICE_NOT_AVAILABLE) X(COMPILER_NOT_AVAILABLE)                         \
   X(MEM_OBJECT_ALLOCATION_FAILURE) X(OUT_OF_RESOURCES) X(OUT_OF_HOST_MEMORY) X(MEM_COPY_OVERLAP) \
+  X(PROFILING_INFO_NOT_AVAILABLE)                                                               \
   X(BUILD_PROGRAM_FAILURE) X(MAP_FAILURE) X(MISALIGNED_SUB_BUFFER_OFFSET)                       \
   X(EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) X(COMPILE_PROGRAM_FAILURE)                       \
   X(LINKER_NOT_AVAILABLE) X(LINK_PROGRAM_FAILURE) X(KERNEL_ARG_INFO_NOT_AVAILABLE)              \

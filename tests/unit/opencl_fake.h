@@ -47,6 +47,8 @@ static struct {
   cl_device_fp_config config;
   size_t binary_size;    /* that it says it has; 0: what it has */
   bool refuses_binaries;
+  bool tells_no_times;
+  cl_ulong clock;        /* of devices: 1000 for each command that has run */
   char launches[1024];   /* "KERNEL:GLOBAL " of each */
 } fake;
 
@@ -117,8 +119,15 @@ typedef struct {
   size_t pattern_size;
   cl_map_flags how;
   struct _cl_kernel kernel;
+  cl_event event;
 } fake_command;
-struct _cl_command_queue { cl_context context; size_t n; fake_command commands[FAKE_MOST]; };
+struct _cl_command_queue {
+  cl_context context;
+  bool is_timed;
+  size_t n;
+  fake_command commands[FAKE_MOST];
+};
+struct _cl_event { bool has_ended; int refs; cl_ulong queued, start, end; };
 
 /* Of kernels k0 .. k4, and of k5, which is k2 where it gives true and else does nothing: pointers,
  * then as many offsets. */
@@ -238,6 +247,16 @@ static void fake_run(const struct _cl_kernel *k, size_t n) {
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
+static void fake_release_event(cl_event e) {
+  if (--e->refs == 0) free(e);
+}
+
+static void fake_leave(cl_mem m) {
+  if (!m) return;
+  if (m->refs == 2) m->queue = NULL;
+  fake_release(m);
+}
+
 static void fake_do(fake_command *c) {
   cl_mem m = c->memory;
   switch (c->what) {
@@ -254,9 +273,11 @@ static void fake_do(fake_command *c) {
       break;
     case FAKE_KERNEL: fake_run(&c->kernel, c->size); break;
   }
-  if (m) fake_release(m);
-  for (int i = 0; i < 3; i++)
-    if (c->kernel.memory[i]) fake_release(c->kernel.memory[i]);
+  if (c->event) c->event->has_ended = true, c->event->start = fake.clock;
+  fake.clock += 1000;
+  if (c->event) c->event->end = fake.clock, fake_release_event(c->event);
+  fake_leave(m);
+  for (int i = 0; i < 3; i++) fake_leave(c->kernel.memory[i]);
 }
 
 static void fake_finish(cl_command_queue q) {
@@ -284,20 +305,51 @@ static cl_int fake_put(cl_command_queue q, fake_command c, bool waits) {
   return CL_SUCCESS;
 }
 
-/* The queue is in order: nothing waits for anything else, and nobody frees events. */
+/* The queue is in order: nothing waits for anything else. */
 static void fake_no_events(cl_uint n, const cl_event *list, const cl_event *event) {
   if (n || list || event) fail_msg("a command with events");
+}
+
+static cl_event fake_event(cl_command_queue q, cl_event *event) {
+  if (!event) return NULL;
+  if (!q->is_timed) fail_msg("an event in a queue that does not time");
+  cl_event e = calloc(1, sizeof *e);
+  e->queued = fake.clock;
+  e->refs = 2; /* the program's, and the command's */
+  fake.live++;
+  return *event = e;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clReleaseEvent(cl_event e) {
+  fake_fails(FAKE_ReleaseEvent);
+  fake_release_event(e);
+  fake.live--;
+  return CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetEventProfilingInfo(cl_event e, cl_profiling_info what,
+                                                        size_t size, void *out, size_t *needed) {
+  (void)needed;
+  if (fake_fails(FAKE_GetEventProfilingInfo)) return fake.code;
+  if (fake.tells_no_times) return CL_PROFILING_INFO_NOT_AVAILABLE;
+  if (!e->has_ended) fail_msg("this has not run");
+  if (size != sizeof e->start) fail_msg("a time of %zu bytes", size);
+  memcpy(out, what == CL_PROFILING_COMMAND_START ? &e->start
+              : what == CL_PROFILING_COMMAND_END ? &e->end : &e->queued, size);
+  return CL_SUCCESS;
 }
 
 CL_API_ENTRY cl_command_queue CL_API_CALL
 clCreateCommandQueue(cl_context c, cl_device_id d, cl_command_queue_properties how, cl_int *code) {
   if (fake_fails(FAKE_CreateCommandQueue)) return *code = fake.code, NULL;
-  if (c->device != d || how != 0) fail_msg("a queue that is not in order");
+  if (c->device != d || how & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
+    fail_msg("a queue that is not in order");
   fake.live++;
   c->live++;
   *code = CL_SUCCESS;
   cl_command_queue q = calloc(1, sizeof *q);
   q->context = c;
+  q->is_timed = how & CL_QUEUE_PROFILING_ENABLE;
   return q;
 }
 
@@ -333,10 +385,11 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillBuffer(cl_command_queue q, cl_mem m
                                                     size_t at, size_t size, cl_uint n,
                                                     const cl_event *events, cl_event *event) {
   fake_command c = {FAKE_FILL, m, at, size, .pattern_size = pattern_size};
-  fake_no_events(n, events, event);
+  fake_no_events(n, events, NULL);
   if (fake_fails(FAKE_EnqueueFillBuffer)) return fake.code;
   if (pattern_size > 8 || at % pattern_size || size % pattern_size) fail_msg("an odd pattern");
   memcpy(c.pattern, pattern, pattern_size);
+  c.event = fake_event(q, event);
   return fake_put(q, c, false);
 }
 
@@ -368,7 +421,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue q, cl_ke
                                                        const size_t *offset, const size_t *global,
                                                        const size_t *local, cl_uint events,
                                                        const cl_event *list, cl_event *event) {
-  fake_no_events(events, list, event);
+  fake_no_events(events, list, NULL);
   if (fake_fails(FAKE_EnqueueNDRangeKernel)) return fake.code;
   if (n != 3 || offset || global[1] != 1 || global[2] != 1 || global[0] % 16) fail_msg("odd sizes");
   if (local[0] != 16 || local[1] != 1 || local[2] != 1) fail_msg("odd groups");
@@ -378,7 +431,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue q, cl_ke
       fail_msg("argument %d of k%d has been released", i, k->number);
   size_t used = strlen(fake.launches);
   snprintf(fake.launches + used, sizeof fake.launches - used, "%d:%zu ", k->number, global[0]);
-  return fake_put(q, (fake_command){FAKE_KERNEL, NULL, 0, global[0], .kernel = *k}, false);
+  return fake_put(q, (fake_command){FAKE_KERNEL, NULL, 0, global[0], .kernel = *k,
+                                    .event = fake_event(q, event)}, false);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clFlush(cl_command_queue q) {
