@@ -153,7 +153,11 @@ wick_status wick_cl_open(void *loaded, const uint32_t *parts, uint32_t part_coun
   if (status == WICK_OK) status = make_arena(c, error);
   for (uint32_t i = 0; i < part_count && status == WICK_OK; i++)
     status = make_part(c, parts[i], error);
-  if (status == WICK_OK) *context = c;
-  else wick_cl_close(c);
+  if (status == WICK_OK) {
+    *context = c;
+    return WICK_OK;
+  }
+  status = wick_cl_note(c->u, status, error);
+  wick_cl_close(c);
   return status;
 }

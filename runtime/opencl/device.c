@@ -37,6 +37,8 @@ static void unload(void *loaded) {
   wick_cl_give_range(&u->const_range);
   wick_cl_release_programs(u);
   if (is_own && u->context) u->cl->ReleaseContext(u->context);
+  if (u->failure) pthread_mutex_destroy(&u->failure->lock);
+  free(u->failure);
   free(u->first_io);
   free(u);
 }
@@ -59,7 +61,7 @@ static wick_status place_consts(wick_cl_unit *u, wick_error_detail *error) {
   cl_mem_flags how = is_shared ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR;
   u->consts = u->cl->CreateBuffer(u->context, CL_MEM_READ_ONLY | how, u->plan.const_bytes,
                                   (void *)(uintptr_t)u->plan.consts, &code);
-  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clCreateBuffer", code);
+  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clCreateBuffer (weights)", code);
 }
 
 static wick_status number_io(wick_cl_unit *u) {
@@ -167,11 +169,19 @@ static wick_status prepare(wick_cl_unit *u, wick_error_detail *error) {
   return build(u, false, error);
 }
 
+static wick_status make_failure(wick_cl_unit *u) {
+  u->failure = calloc(1, sizeof *u->failure);
+  if (!u->failure) return WICK_NO_MEMORY;
+  pthread_mutex_init(&u->failure->lock, NULL);
+  return WICK_OK;
+}
+
 static wick_status load(const wick_device_unit *unit, void **loaded, wick_error_detail *error) {
   wick_cl_unit *u = calloc(1, sizeof *u);
   if (!u) return WICK_NO_MEMORY;
   u->unit = unit;
-  wick_status status = choose(unit, &u->plan, &u->device, error);
+  wick_status status = make_failure(u);
+  if (status == WICK_OK) status = choose(unit, &u->plan, &u->device, error);
   if (status == WICK_OK) {
     const wick_opencl_info *info = u->device.info;
     u->cl = u->device.cl;

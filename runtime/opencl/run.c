@@ -112,6 +112,7 @@ static wick_status enqueue_step(job_run *r, uint32_t step) {
 }
 
 static wick_status fetch_fault(wick_cl_context *c, wick_error_detail *error);
+static wick_status wait_for_all(wick_cl_context *c, wick_error_detail *error);
 
 /* A step of a job that is watched. An observer is told of the step that has a fault. */
 static wick_status run_step(void *context, const wick_device_job *job, uint32_t step,
@@ -119,7 +120,7 @@ static wick_status run_step(void *context, const wick_device_job *job, uint32_t 
   job_run r = {.c = context, .job = job, .error = error};
   wick_status status = enqueue_step(&r, step);
   if (status == WICK_OK && job->observer) status = fetch_fault(context, error);
-  return status == WICK_OK ? wick_cl_wait(context, 0, error) : status;
+  return status == WICK_OK ? wait_for_all(context, error) : status;
 }
 
 /* The device's times are asked for; who observes wants to see tensors of each step. */
@@ -164,32 +165,37 @@ static wick_status fetch_fault(wick_cl_context *c, wick_error_detail *error) {
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
+static wick_status enqueue(job_run *r) {
+  wick_status status = wick_cl_bind(r->c, r->job, r->error);
+  r->c->is_busy = true;
+  if (status == WICK_OK) status = wick_cl_upload(r->c, r->job, r->error);
+  if (status == WICK_OK) status = run_steps(r);
+  if (status == WICK_OK) status = fetch_fault(r->c, r->error);
+  return status == WICK_OK ? wick_cl_download(r->c, r->job, r->error) : status;
+}
+
+/* What has been put into the queue ends, and with it what it does to the caller's memory. */
+static wick_status end_early(wick_cl_context *c, wick_status status, wick_error_detail *error) {
+  wick_cl_drop_times(c);
+  cl_int code = c->cl->Finish(c->queue);
+  bool is_told = status != WICK_RUN_FAILED || code == CL_SUCCESS;
+  return is_told ? status : wick_cl_fail(error, "clFinish", code);
+}
+
 wick_status wick_cl_submit(void *context, const wick_device_job *job, uint64_t *ticket,
                            wick_error_detail *error) {
   wick_cl_context *c = context;
   job_run r = {.c = c, .job = job, .error = error};
   wick_status status = wick_cl_check_process(error);
   if (status != WICK_OK) return status;
-  status = wick_cl_bind(c, job, error);
-  c->is_busy = true;
-  if (status == WICK_OK) status = wick_cl_upload(c, job, error);
-  if (status == WICK_OK) status = run_steps(&r);
-  if (status == WICK_OK) status = fetch_fault(c, error);
-  if (status == WICK_OK) status = wick_cl_download(c, job, error);
-  if (status != WICK_OK) {
-    wick_cl_drop_times(c);
-    cl_int code = c->cl->Finish(c->queue);
-    bool is_told = status != WICK_RUN_FAILED || code == CL_SUCCESS;
-    return is_told ? status : wick_cl_fail(error, "clFinish", code);
-  }
+  status = enqueue(&r);
+  if (status != WICK_OK) return wick_cl_note(c->u, end_early(c, status, error), error);
   c->cl->Flush(c->queue);
   *ticket = ++c->submitted;
   return WICK_OK;
 }
 
-wick_status wick_cl_wait(void *context, uint64_t ticket, wick_error_detail *error) {
-  (void)ticket; /* those behind it end soon after it */
-  wick_cl_context *c = context;
+static wick_status wait_for_all(wick_cl_context *c, wick_error_detail *error) {
   wick_status status = wick_cl_finish(c, error);
   if (status != WICK_OK || c->fault_word == 0) return status;
   c->fault_word = 0;
@@ -197,4 +203,10 @@ wick_status wick_cl_wait(void *context, uint64_t ticket, wick_error_detail *erro
   if (status == WICK_OK) status = wick_cl_finish(c, error);
   if (status != WICK_OK) return status;
   return wick_fail(error, WICK_RUN_FAILED, "an index is out of range");
+}
+
+wick_status wick_cl_wait(void *context, uint64_t ticket, wick_error_detail *error) {
+  (void)ticket; /* those behind it end soon after it */
+  wick_cl_context *c = context;
+  return wick_cl_note(c->u, wait_for_all(c, error), error);
 }

@@ -3,6 +3,9 @@
 #ifndef WICK_OPENCL_UNIT_H
 #define WICK_OPENCL_UNIT_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "list.h"
 #include "plan.h"
 
@@ -58,6 +61,13 @@ typedef struct {
   bool is_from_cache;
 } wick_cl_piece;
 
+/* What the unit's device said first, until it works again. */
+typedef struct {
+  pthread_mutex_t lock;
+  atomic_bool is_set;
+  wick_error_detail first;
+} wick_cl_failure;
+
 typedef struct {
   const wick_device_unit *unit;
   wick_cl_plan plan;
@@ -70,8 +80,13 @@ typedef struct {
   wick_cl_range const_range; /* consts where they are used in place */
   uint32_t *first_io; /* per part: the number of its first input among those of all parts; behind
                          the last one their sum */
+  wick_cl_failure *failure;
   bool shares_memory; /* the device's memory is the host's: nothing has to be copied */
 } wick_cl_unit;
+
+/* Of what a context was asked for: keeps a failure of its device, and tells of the one before.
+ * WICK_OK: the device has finished what it had. errors.c */
+wick_status wick_cl_note(const wick_cl_unit *u, wick_status status, wick_error_detail *error);
 
 /* For the driver's compiler. Quotients and roots are rounded as IEEE 754 says where the device can
  * do that. */

@@ -32,6 +32,7 @@ static struct {
   uint32_t calls[FAKE_FUNCTIONS];
   fake_function fails; /* at its call number fails_at, from 1, with this code */
   uint32_t fails_at;
+  bool stays, is_lost;   /* stays: from then on every call that can fail does */
   cl_int code;
   int live;              /* what has been created and not released */
   uint32_t copies;       /* buffers that were made of the host's bytes */
@@ -62,7 +63,9 @@ static inline void fake_reset(void) {
 }
 
 static inline bool fake_fails(fake_function f) {
-  return ++fake.calls[f] == fake.fails_at && f == fake.fails;
+  bool fails = ++fake.calls[f] == fake.fails_at && f == fake.fails;
+  fake.is_lost = fake.is_lost || (fails && fake.stays);
+  return fails || fake.is_lost;
 }
 
 /* ---- what there is --------------------------------------------------------------------------- */
@@ -195,7 +198,8 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateBuffer(cl_context c, cl_mem_flags flags,
 
 CL_API_ENTRY cl_int CL_API_CALL clReleaseMemObject(cl_mem m) {
   fake_fails(FAKE_ReleaseMemObject);
-  if (m && m->refs > 1 && fake.fails != FAKE_Finish) fail_msg("a command still uses this buffer");
+  if (m && m->refs > 1 && fake.fails != FAKE_Finish && !fake.is_lost)
+    fail_msg("a command still uses this buffer");
   fake_release(m);
   return CL_SUCCESS;
 }
@@ -257,7 +261,7 @@ static void fake_leave(cl_mem m) {
   fake_release(m);
 }
 
-static void fake_do(fake_command *c) {
+static void fake_move(const fake_command *c) {
   cl_mem m = c->memory;
   switch (c->what) {
     case FAKE_READ: memcpy(c->to, m->data + c->at, c->size); break;
@@ -273,10 +277,15 @@ static void fake_do(fake_command *c) {
       break;
     case FAKE_KERNEL: fake_run(&c->kernel, c->size); break;
   }
+}
+
+/* A device that is lost does nothing. */
+static void fake_do(fake_command *c) {
+  if (!fake.is_lost) fake_move(c);
   if (c->event) c->event->has_ended = true, c->event->start = fake.clock;
   fake.clock += 1000;
   if (c->event) c->event->end = fake.clock, fake_release_event(c->event);
-  fake_leave(m);
+  fake_leave(c->memory);
   for (int i = 0; i < 3; i++) fake_leave(c->kernel.memory[i]);
 }
 
@@ -355,7 +364,7 @@ clCreateCommandQueue(cl_context c, cl_device_id d, cl_command_queue_properties h
 
 CL_API_ENTRY cl_int CL_API_CALL clReleaseCommandQueue(cl_command_queue q) {
   fake_fails(FAKE_ReleaseCommandQueue);
-  if (q->n && fake.fails != FAKE_Finish) fail_msg("nobody has waited for the queue");
+  if (q->n && fake.fails != FAKE_Finish && !fake.is_lost) fail_msg("nobody has waited for the queue");
   fake_finish(q);
   q->context->live--;
   free(q);

@@ -116,7 +116,8 @@ static void kernels(void **state) {
   assert_null(kernel);
   driver.kernel = CL_OUT_OF_RESOURCES;
   assert_int_equal(wick_cl_kernel(&u, 3, &kernel, &why), WICK_DEVICE_FAILED);
-  assert_string_equal(why.text, "clCreateKernel: CL_OUT_OF_RESOURCES");
+  assert_string_equal(why.text, "clCreateKernel: CL_OUT_OF_RESOURCES, the device has too "
+                                "little memory, or a kernel has failed");
   assert_null(kernel);
 }
 
