@@ -328,6 +328,26 @@ uint32_t wick_session_threads(const wick_session *session);
 wick_status wick_session_run(wick_session *session, const void *const *inputs,
                              void *const *outputs);
 
+/* How many runs of a session may be submitted and not waited for. */
+#define WICK_MAX_SUBMITTED 8
+
+/* Begins the same run and returns; runs of a session are carried out in the order in which they
+ * were submitted. Buffers stay as they are, and are not looked into, until that run has been waited
+ * for; the lists of them need not. Where the entry is one part of a device that works by itself
+ * (OpenCL), whose sizes and state no run decides, several runs are under way at a time; any other
+ * run, as those of the processor, is carried out before submit returns, and wait only says how it
+ * ended. *ticket is above all before. A failure of submit is of this run alone, which has no
+ * ticket. WICK_BUSY: WICK_MAX_SUBMITTED have not been waited for, or one of an entry whose dims are
+ * known only afterwards. */
+wick_status wick_session_submit(wick_session *session, const void *const *inputs,
+                                void *const *outputs, uint64_t *ticket);
+/* Returns when that run has finished: its status, and wick_session_error says why. A device's
+ * failure takes the runs that are behind it along: their wait says the same, and what they computed
+ * is undefined. Tickets may be waited for in any order, each once; WICK_BAD_ARGUMENT: there is no
+ * such one, or it has been waited for. Until all have been, other runs of the session say
+ * WICK_BUSY; wick_session_free waits for those that are left. */
+wick_status wick_session_wait(wick_session *session, uint64_t ticket);
+
 typedef struct wick_step_profile {
   uint64_t nanoseconds;
   uint64_t calls;

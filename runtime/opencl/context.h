@@ -42,13 +42,22 @@ typedef struct {
   uint64_t host; /* the host's clock when it was put into the queue */
 } wick_cl_time;
 
+enum { WICK_CL_JOBS = 8 }; /* of which is known when each has finished; a power of two */
+
+/* Of a job that another one came behind before somebody had waited for it. */
+typedef struct {
+  uint64_t ticket; /* 0: there is none */
+  cl_event event;  /* the end of it */
+} wick_cl_mark;
+
 typedef struct {
   const wick_cl_unit *u;
   const wick_cl *cl;
   cl_command_queue queue; /* in order; nothing else uses the arena */
   cl_mem arena;        /* one buffer: kernels find theirs by offsets. NULL: no part needs any */
   cl_mem fault;        /* NULL: no kernel can find one */
-  uint32_t fault_word; /* what it held behind the last job */
+  uint32_t faults[WICK_CL_JOBS]; /* what it held behind a job, by its ticket */
+  wick_cl_mark marks[WICK_CL_JOBS]; /* likewise */
   cl_kernel *kernels;  /* per row of "launches" of an open part, with its arguments */
   wick_cl_slot *slots; /* by u->first_io */
   wick_cl_wrap *wraps; /* live ones */
@@ -60,7 +69,7 @@ typedef struct {
   uint8_t *shadow;     /* of what wick_cl_read reads, shadow_size bytes */
   size_t shadow_size;
   wick_cl_resident *residents;
-  uint64_t submitted;  /* tickets */
+  uint64_t submitted, waited; /* tickets of the last job, and the last one that has finished */
 } wick_cl_context;
 
 /* resident.c; NULL: it is none, or the host's. */
@@ -98,7 +107,14 @@ wick_status wick_cl_take_times(wick_cl_context *c, const wick_device_job *job,
                                wick_error_detail *error);
 void wick_cl_drop_times(wick_cl_context *c);
 
-/* run.c: nothing has been out of range. */
+/* jobs.c: once jobs have finished; the end of what has been submitted so far, if it is not known. */
+wick_status wick_cl_wait_for(wick_cl_context *c, uint64_t ticket, wick_error_detail *error);
+void wick_cl_mark_end(wick_cl_context *c);
+void wick_cl_release_marks(wick_cl_context *c, uint64_t ticket); /* of jobs up to that one */
+/* Behind a job's launches, of the ticket that it will have. */
+wick_status wick_cl_fetch_fault(wick_cl_context *c, wick_error_detail *error);
+
+/* jobs.c: nothing has been out of range. */
 wick_status wick_cl_clear_fault(wick_cl_context *c, wick_error_detail *error);
 /* Waits for all that is in the queue. */
 wick_status wick_cl_finish(wick_cl_context *c, wick_error_detail *error);

@@ -111,16 +111,13 @@ static wick_status enqueue_step(job_run *r, uint32_t step) {
   return run_rows(r, s->first_launch, s->first_launch + s->launch_count, 0);
 }
 
-static wick_status fetch_fault(wick_cl_context *c, wick_error_detail *error);
-static wick_status wait_for_all(wick_cl_context *c, wick_error_detail *error);
-
 /* A step of a job that is watched. An observer is told of the step that has a fault. */
 static wick_status run_step(void *context, const wick_device_job *job, uint32_t step,
                             wick_error_detail *error) {
   job_run r = {.c = context, .job = job, .error = error};
   wick_status status = enqueue_step(&r, step);
-  if (status == WICK_OK && job->observer) status = fetch_fault(context, error);
-  return status == WICK_OK ? wait_for_all(context, error) : status;
+  if (status == WICK_OK && job->observer) status = wick_cl_fetch_fault(context, error);
+  return status == WICK_OK ? wick_cl_wait_for(context, UINT64_MAX, error) : status;
 }
 
 /* The device's times are asked for; who observes wants to see tensors of each step. */
@@ -145,24 +142,6 @@ static wick_status run_steps(job_run *r) {
   return status == WICK_OK && r->is_timed ? wick_cl_take_times(r->c, r->job, r->error) : status;
 }
 
-/* ---- faults ---------------------------------------------------------------------------------- */
-
-/* Once it is set it stays: jobs behind the one that failed must not make up for it. */
-wick_status wick_cl_clear_fault(wick_cl_context *c, wick_error_detail *error) {
-  const uint32_t none = 0;
-  if (!c->fault) return WICK_OK;
-  cl_int code = c->cl->EnqueueFillBuffer(c->queue, c->fault, &none, sizeof none, 0,
-                                         WICK_CL_FAULT_BYTES, 0, NULL, NULL);
-  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clEnqueueFillBuffer", code);
-}
-
-static wick_status fetch_fault(wick_cl_context *c, wick_error_detail *error) {
-  if (!c->fault) return WICK_OK;
-  cl_int code = c->cl->EnqueueReadBuffer(c->queue, c->fault, CL_FALSE, 0, WICK_CL_FAULT_BYTES,
-                                         &c->fault_word, 0, NULL, NULL);
-  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clEnqueueReadBuffer", code);
-}
-
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
 static wick_status enqueue(job_run *r) {
@@ -170,7 +149,7 @@ static wick_status enqueue(job_run *r) {
   r->c->is_busy = true;
   if (status == WICK_OK) status = wick_cl_upload(r->c, r->job, r->error);
   if (status == WICK_OK) status = run_steps(r);
-  if (status == WICK_OK) status = fetch_fault(r->c, r->error);
+  if (status == WICK_OK) status = wick_cl_fetch_fault(r->c, r->error);
   return status == WICK_OK ? wick_cl_download(r->c, r->job, r->error) : status;
 }
 
@@ -188,6 +167,7 @@ wick_status wick_cl_submit(void *context, const wick_device_job *job, uint64_t *
   job_run r = {.c = c, .job = job, .error = error};
   wick_status status = wick_cl_check_process(error);
   if (status != WICK_OK) return status;
+  wick_cl_mark_end(c);
   status = enqueue(&r);
   if (status != WICK_OK) return wick_cl_note(c->u, end_early(c, status, error), error);
   c->cl->Flush(c->queue);
@@ -195,18 +175,7 @@ wick_status wick_cl_submit(void *context, const wick_device_job *job, uint64_t *
   return WICK_OK;
 }
 
-static wick_status wait_for_all(wick_cl_context *c, wick_error_detail *error) {
-  wick_status status = wick_cl_finish(c, error);
-  if (status != WICK_OK || c->fault_word == 0) return status;
-  c->fault_word = 0;
-  status = wick_cl_clear_fault(c, error);
-  if (status == WICK_OK) status = wick_cl_finish(c, error);
-  if (status != WICK_OK) return status;
-  return wick_fail(error, WICK_RUN_FAILED, "an index is out of range");
-}
-
 wick_status wick_cl_wait(void *context, uint64_t ticket, wick_error_detail *error) {
-  (void)ticket; /* those behind it end soon after it */
   wick_cl_context *c = context;
-  return wick_cl_note(c->u, wait_for_all(c, error), error);
+  return wick_cl_note(c->u, wick_cl_wait_for(c, ticket, error), error);
 }

@@ -26,8 +26,8 @@
 #define STRICT_FUNCTIONS(X)                                                                    \
   WICK_CL_FUNCTIONS(X)                                                                         \
   X(RetainContext) X(RetainCommandQueue) X(RetainMemObject) X(RetainProgram) X(RetainKernel)   \
-  X(RetainEvent) X(WaitForEvents) X(CreateSubBuffer) X(EnqueueCopyBuffer)      \
-  X(EnqueueBarrierWithWaitList) X(EnqueueMarkerWithWaitList) X(GetKernelArgInfo)
+  X(RetainEvent) X(CreateSubBuffer) X(EnqueueCopyBuffer) X(EnqueueBarrierWithWaitList)         \
+  X(GetKernelArgInfo)
 /* And what it uses itself. */
 #define STRICT_UNDER_FUNCTIONS(X) STRICT_FUNCTIONS(X) X(CreateUserEvent) X(SetUserEventStatus)
 

@@ -78,4 +78,18 @@ static inline void expect_calls(const char *what, wick_session *s, const buffers
   if (strcmp(calls, wanted)) fail_msg("%s: %s\nnot: %s", what, calls, wanted);
 }
 
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+/* The kernel of the first launch sets a word where it is given a 4. */
+static inline void fill_faulty(ocl_plan *plan) {
+  ocl_fill(plan);
+  plan->needs.kernel_count = 6;
+  strcat(plan->source, "__kernel void k5() {}\n");
+  plan->buffers[B_T] = (wick_cl_buffer){WICK_CL_FAULT, 0, 0, WICK_CL_FAULT_BYTES};
+  plan->launches[0].kernel = 5;
+  plan->launches[0].arg_count = 2;
+  plan->args[1].buffer = B_T;
+  plan->args[3].buffer = B_A;
+}
+
 #endif

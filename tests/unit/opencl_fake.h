@@ -113,7 +113,7 @@ struct _cl_kernel {
   cl_long offset[3];
 };
 typedef struct {
-  enum { FAKE_READ, FAKE_WRITE, FAKE_FILL, FAKE_MAP, FAKE_UNMAP, FAKE_KERNEL } what;
+  enum { FAKE_READ, FAKE_WRITE, FAKE_FILL, FAKE_MAP, FAKE_UNMAP, FAKE_KERNEL, FAKE_MARKER } what;
   cl_mem memory;
   size_t at, size;
   void *to;
@@ -130,7 +130,7 @@ struct _cl_command_queue {
   size_t n;
   fake_command commands[FAKE_MOST];
 };
-struct _cl_event { bool has_ended; int refs; cl_ulong queued, start, end; };
+struct _cl_event { cl_command_queue queue; bool has_ended; int refs; cl_ulong queued, start, end; };
 
 /* Of kernels k0 .. k4, and of k5, which is k2 where it gives true and else does nothing: pointers,
  * then as many offsets. */
@@ -276,6 +276,7 @@ static void fake_move(const fake_command *c) {
       if (c->how & CL_MAP_WRITE) memcpy(m->data + c->at, m->host + c->at, c->size);
       break;
     case FAKE_KERNEL: fake_run(&c->kernel, c->size); break;
+    case FAKE_MARKER: break;
   }
 }
 
@@ -321,8 +322,8 @@ static void fake_no_events(cl_uint n, const cl_event *list, const cl_event *even
 
 static cl_event fake_event(cl_command_queue q, cl_event *event) {
   if (!event) return NULL;
-  if (!q->is_timed) fail_msg("an event in a queue that does not time");
   cl_event e = calloc(1, sizeof *e);
+  e->queue = q;
   e->queued = fake.clock;
   e->refs = 2; /* the program's, and the command's */
   fake.live++;
@@ -342,6 +343,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetEventProfilingInfo(cl_event e, cl_profiling
   if (fake_fails(FAKE_GetEventProfilingInfo)) return fake.code;
   if (fake.tells_no_times) return CL_PROFILING_INFO_NOT_AVAILABLE;
   if (!e->has_ended) fail_msg("this has not run");
+  if (!e->queue->is_timed) fail_msg("an event of a queue that does not time");
   if (size != sizeof e->start) fail_msg("a time of %zu bytes", size);
   memcpy(out, what == CL_PROFILING_COMMAND_START ? &e->start
               : what == CL_PROFILING_COMMAND_END ? &e->end : &e->queued, size);
@@ -364,7 +366,8 @@ clCreateCommandQueue(cl_context c, cl_device_id d, cl_command_queue_properties h
 
 CL_API_ENTRY cl_int CL_API_CALL clReleaseCommandQueue(cl_command_queue q) {
   fake_fails(FAKE_ReleaseCommandQueue);
-  if (q->n && fake.fails != FAKE_Finish && !fake.is_lost) fail_msg("nobody has waited for the queue");
+  if (q->n && fake.fails != FAKE_Finish && !fake.is_lost)
+    fail_msg("nobody has waited for the queue");
   fake_finish(q);
   q->context->live--;
   free(q);
@@ -442,6 +445,26 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue q, cl_ke
   snprintf(fake.launches + used, sizeof fake.launches - used, "%d:%zu ", k->number, global[0]);
   return fake_put(q, (fake_command){FAKE_KERNEL, NULL, 0, global[0], .kernel = *k,
                                     .event = fake_event(q, event)}, false);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarkerWithWaitList(cl_command_queue q, cl_uint n,
+                                                            const cl_event *list,
+                                                            cl_event *event) {
+  fake_no_events(n, list, NULL);
+  if (fake_fails(FAKE_EnqueueMarkerWithWaitList)) return fake.code;
+  return fake_put(q, (fake_command){.what = FAKE_MARKER, .event = fake_event(q, event)}, false);
+}
+
+/* No more than what has to end. */
+CL_API_ENTRY cl_int CL_API_CALL clWaitForEvents(cl_uint n, const cl_event *list) {
+  if (fake_fails(FAKE_WaitForEvents)) return fake.code;
+  if (n != 1) fail_msg("%u events", n);
+  cl_command_queue q = list[0]->queue;
+  size_t done = 0;
+  while (!list[0]->has_ended) fake_do(&q->commands[done++]);
+  q->n -= done;
+  memmove(q->commands, q->commands + done, q->n * sizeof *q->commands);
+  return CL_SUCCESS;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clFlush(cl_command_queue q) {

@@ -90,18 +90,6 @@ static void sessions_share_the_unit(void **state) {
   }
 }
 
-/* The kernel of the first launch sets a word where it is given a 4. */
-static void fill_faulty(ocl_plan *plan) {
-  ocl_fill(plan);
-  plan->needs.kernel_count = 6;
-  strcat(plan->source, "__kernel void k5() {}\n");
-  plan->buffers[B_T] = (wick_cl_buffer){WICK_CL_FAULT, 0, 0, WICK_CL_FAULT_BYTES};
-  plan->launches[0].kernel = 5;
-  plan->launches[0].arg_count = 2;
-  plan->args[1].buffer = B_T;
-  plan->args[3].buffer = B_A;
-}
-
 #define FAULT "sum (sum, step 0 of 2): an index is out of range"
 
 /* A word that kernels set stays set until that has been told, once. */

@@ -88,7 +88,8 @@ static void memory_changes_hands(void **state) {
   buffers o = make_buffers(0), other = make_buffers(0);
   expect_calls("an edge", s, &o, "CreateBuffer 4, SetKernelArg 8, EnqueueNDRangeKernel 20, "
                "EnqueueReadBuffer 9, EnqueueFillBuffer 8, EnqueueMapBuffer 6, "
-               "EnqueueUnmapMemObject 6, Flush 2, Finish 1");
+               "EnqueueUnmapMemObject 6, EnqueueMarkerWithWaitList 1, ReleaseEvent 1, Flush 2, "
+               "Finish 1");
   check_chain(&o);
   for (int k = 0; k < 6; k++) {
     float *a = o.a;
