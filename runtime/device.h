@@ -68,6 +68,7 @@ typedef struct wick_device_job {
   wick_timer timer;           /* NULL, or called by a device that knows when commands of steps ran,
                                  in place of the observer; steps are the part's. A device that does
                                  not know leaves it, and calls the observer, where there is one */
+  int is_submitted;           /* others may be submitted before this one is waited for, soon */
 } wick_device_job;
 
 typedef struct wick_device {

@@ -18,6 +18,7 @@ wick_status wick_submitted_make(wick_session *s) {
     if (!x->tensors) return WICK_NO_MEMORY;
     x->job = s->runs[0].job;
     x->job.io = x->tensors;
+    x->job.is_submitted = 1;
   }
   return WICK_OK;
 }

@@ -127,6 +127,7 @@ void wick_cl_close(void *context) {
   if (is_own) release_kernels(c);
   wick_cl_drop_times(c);
   wick_cl_release_marks(c, UINT64_MAX);
+  if (c->slots) wick_cl_unpin(c);
   if (c->slots) wick_cl_close_slots(c);
   wick_cl_close_wraps(c);
   wick_cl_release_memory(c->cl, c->fault);

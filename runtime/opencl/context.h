@@ -24,7 +24,17 @@ typedef struct {
   cl_mem bound;       /* what kernels have as their argument: one of these, or a resident's */
   size_t base;        /* bytes from the first of `bound` */
   uint8_t *staging;   /* an output with gaps comes here first; else NULL */
+  cl_mem pinned;      /* mapped at pinned_at: room for WICK_CL_SETS jobs that are staged; or NULL */
+  uint8_t *pinned_at;
 } wick_cl_slot;
+
+enum { WICK_CL_SETS = 2 };
+
+/* A job whose outputs come by way of a set. */
+typedef struct {
+  uint64_t ticket; /* 0: there is none */
+  const wick_device_job *job;
+} wick_cl_staged;
 
 /* Memory that the session asked for; resident.c. */
 typedef struct wick_cl_resident wick_cl_resident;
@@ -58,6 +68,8 @@ typedef struct {
   cl_mem fault;        /* NULL: no kernel can find one */
   uint32_t faults[WICK_CL_JOBS]; /* what it held behind a job, by its ticket */
   wick_cl_mark marks[WICK_CL_JOBS]; /* likewise */
+  wick_cl_staged staged[WICK_CL_SETS];
+  uint32_t set; /* of the job that is being submitted; WICK_NONE: it is not staged */
   cl_kernel *kernels;  /* per row of "launches" of an open part, with its arguments */
   wick_cl_slot *slots; /* by u->first_io */
   wick_cl_wrap *wraps; /* live ones */
@@ -107,10 +119,24 @@ wick_status wick_cl_take_times(wick_cl_context *c, const wick_device_job *job,
                                wick_error_detail *error);
 void wick_cl_drop_times(wick_cl_context *c);
 
-/* jobs.c: once jobs have finished; the end of what has been submitted so far, if it is not known. */
+/* jobs.c: once jobs have finished; until that one has, which may be waited for later; the end of
+ * what has been submitted so far. */
 wick_status wick_cl_wait_for(wick_cl_context *c, uint64_t ticket, wick_error_detail *error);
+wick_status wick_cl_reach(wick_cl_context *c, uint64_t ticket, wick_error_detail *error);
 void wick_cl_mark_end(wick_cl_context *c);
 void wick_cl_release_marks(wick_cl_context *c, uint64_t ticket); /* of jobs up to that one */
+/* staging.c: chooses a set for the job, or none; where the job's copies are, of a set or NULL. */
+wick_status wick_cl_stage(wick_cl_context *c, const wick_device_job *job,
+                          wick_error_detail *error);
+uint8_t *wick_cl_staging(const wick_cl_slot *s, uint32_t set, const wick_tensor_info *t);
+/* The job has been submitted. */
+void wick_cl_staged_job(wick_cl_context *c, const wick_device_job *job);
+/* Jobs up to that one have finished: their outputs go to the caller, if they went well. */
+void wick_cl_deliver(wick_cl_context *c, uint64_t ticket, bool is_good);
+void wick_cl_unpin(wick_cl_context *c);
+/* slots.c: elements; what lies between them stays as it is. */
+void wick_cl_copy_tensor(const wick_tensor_info *t, void *to, const void *from);
+
 /* Behind a job's launches, of the ticket that it will have. */
 wick_status wick_cl_fetch_fault(wick_cl_context *c, wick_error_detail *error);
 

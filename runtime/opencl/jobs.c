@@ -73,6 +73,13 @@ static wick_status wait_for_mark(wick_cl_context *c, const wick_cl_mark *m, uint
   return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clWaitForEvents", code);
 }
 
+wick_status wick_cl_reach(wick_cl_context *c, uint64_t ticket, wick_error_detail *error) {
+  const wick_cl_mark *mark = find_mark(c, ticket);
+  uint64_t until;
+  if (ticket <= c->waited) return WICK_OK;
+  return mark ? wait_for_mark(c, mark, &until, error) : wick_cl_finish(c, error);
+}
+
 /* A job that is not there is behind all. After a failure none is under way. */
 wick_status wick_cl_wait_for(wick_cl_context *c, uint64_t ticket, wick_error_detail *error) {
   const wick_cl_mark *mark = ticket < c->submitted ? find_mark(c, ticket) : NULL;
@@ -90,6 +97,7 @@ wick_status wick_cl_wait_for(wick_cl_context *c, uint64_t ticket, wick_error_det
     until = c->submitted;
   }
   c->waited = until;
+  wick_cl_deliver(c, until, status == WICK_OK);
   wick_cl_release_marks(c, until);
   if (status != WICK_OK || !has_fault) return status;
   status = forget_faults(c, error);

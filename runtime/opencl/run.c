@@ -145,7 +145,8 @@ static wick_status run_steps(job_run *r) {
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
 static wick_status enqueue(job_run *r) {
-  wick_status status = wick_cl_bind(r->c, r->job, r->error);
+  wick_status status = wick_cl_stage(r->c, r->job, r->error);
+  if (status == WICK_OK) status = wick_cl_bind(r->c, r->job, r->error);
   r->c->is_busy = true;
   if (status == WICK_OK) status = wick_cl_upload(r->c, r->job, r->error);
   if (status == WICK_OK) status = run_steps(r);
@@ -172,6 +173,7 @@ wick_status wick_cl_submit(void *context, const wick_device_job *job, uint64_t *
   if (status != WICK_OK) return wick_cl_note(c->u, end_early(c, status, error), error);
   c->cl->Flush(c->queue);
   *ticket = ++c->submitted;
+  wick_cl_staged_job(c, job);
   return WICK_OK;
 }
 

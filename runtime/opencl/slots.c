@@ -145,8 +145,11 @@ wick_status wick_cl_upload(wick_cl_context *c, const wick_device_job *job,
       if (status != WICK_OK) return status;
     }
     if (!is_copied(&slots[i])) continue;
-    cl_int code = c->cl->EnqueueWriteBuffer(c->queue, slots[i].own, CL_FALSE, 0,
-                                            info->inputs[i].bytes, job->io[i], 0, NULL, NULL);
+    const wick_tensor_info *t = &info->inputs[i];
+    uint8_t *staged = wick_cl_staging(&slots[i], c->set, t);
+    if (staged) memcpy(staged, job->io[i], t->bytes);
+    cl_int code = c->cl->EnqueueWriteBuffer(c->queue, slots[i].own, CL_FALSE, 0, t->bytes,
+                                            staged ? staged : job->io[i], 0, NULL, NULL);
     if (code != CL_SUCCESS) return wick_cl_fail(error, "clEnqueueWriteBuffer", code);
   }
   return WICK_OK;
@@ -166,13 +169,20 @@ static void copy_axis(const wick_tensor_info *t, uint32_t axis, uint8_t *to, con
   }
 }
 
+void wick_cl_copy_tensor(const wick_tensor_info *t, void *to, const void *from) {
+  if (wick_tensor_is_dense(t)) memcpy(to, from, t->bytes);
+  else copy_axis(t, 0, to, from);
+}
+
 static wick_status fetch(wick_cl_context *c, const wick_cl_slot *s, const wick_tensor_info *t,
                          void *memory, wick_error_detail *error) {
-  cl_int code = c->cl->EnqueueReadBuffer(c->queue, s->own, s->staging ? CL_TRUE : CL_FALSE, 0,
-                                         t->bytes, s->staging ? s->staging : memory, 0, NULL,
-                                         NULL);
+  uint8_t *staged = wick_cl_staging(s, c->set, t);
+  bool has_gaps = !staged && s->staging;
+  cl_int code = c->cl->EnqueueReadBuffer(c->queue, s->own, has_gaps ? CL_TRUE : CL_FALSE, 0,
+                                         t->bytes, staged ? staged : has_gaps ? s->staging : memory,
+                                         0, NULL, NULL);
   if (code != CL_SUCCESS) return wick_cl_fail(error, "clEnqueueReadBuffer", code);
-  if (s->staging) copy_axis(t, 0, memory, s->staging);
+  if (has_gaps) copy_axis(t, 0, memory, s->staging);
   return WICK_OK;
 }
 

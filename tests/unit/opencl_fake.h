@@ -98,7 +98,7 @@ struct _cl_mem {
   int refs;
   cl_context context;
   cl_command_queue queue; /* that uses it; NULL: none so far */
-  uint8_t *data, *host;
+  uint8_t *data, *host, *pinned; /* pinned: host, of the driver's */
   size_t size;
   bool is_read_only;
   cl_map_flags mapped; /* so many bytes, from there on */
@@ -163,6 +163,7 @@ static void fake_release(cl_mem m) {
   if (!m || m->refs < 1) fail_msg("this is no buffer");
   if (--m->refs > 0) return;
   free(m->data);
+  free(m->pinned);
   m->host = NULL;
   m->context->live--;
   m->next = fake_free;
@@ -193,6 +194,7 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateBuffer(cl_context c, cl_mem_flags flags,
   memset(m->data, FAKE_JUNK, size);
   if (host) memcpy(m->data, host, size);
   if (uses) m->host = host;
+  if (flags & CL_MEM_ALLOC_HOST_PTR) m->host = m->pinned = malloc(size);
   return m;
 }
 
