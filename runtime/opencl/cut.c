@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Compilers of GPUs' drivers work on several programs at the same time: the source becomes pieces
  * of a few kernels each, behind what all of them need. The same source is cut into the same pieces
- * on every machine, so that files of the cache are found again. Devices of type CPU get one piece:
- * PoCL compiles one program of a context after the other. */
+ * on every machine, so that files of the cache are found again. Other devices get one piece: PoCL
+ * compiles one program of a context after the other, and Oclgrind does not survive two. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -94,7 +94,7 @@ void wick_cl_cut(wick_cl_unit *u) {
   u->pieces[0].text_count = 1;
   u->pieces[0].texts[0] = p->source;
   u->pieces[0].sizes[0] = p->source_size;
-  if (u->device.info->type == WICK_OPENCL_CPU || most < 2) return;
+  if (u->device.info->type != WICK_OPENCL_GPU || most < 2) return;
   uint32_t each = (kernels + most - 1) / most, n = (kernels + each - 1) / each;
   if (!find_starts(p, each, starts)) return;
   for (uint32_t i = 0; i < n; i++)
