@@ -55,6 +55,11 @@ static const wk_option options[] = {
     {.kind = WK_OPTION_GROUP, .help = "Looking closer"},
     {"repeat", 0, "N", "run N times after one run to warm up; print least, median and most time",
      .kind = WK_OPTION_INT, .offset = offsetof(wk_run_opts, repeat), .min = 1, .max = 1000000},
+    {"ahead", 0, "N",
+     "begin runs of --repeat N before the one that is waited for, and print how many there are in "
+     "a second: OpenCL devices go on without the host",
+     .kind = WK_OPTION_INT, .offset = offsetof(wk_run_opts, ahead), .min = 1,
+     .max = WICK_MAX_SUBMITTED - 1},
     {"profile", 0, NULL, "time of each instruction", .kind = WK_OPTION_FLAG,
      .offset = offsetof(wk_run_opts, profile)},
     {"trace", 0, "FILE",
@@ -236,7 +241,8 @@ static wk_status execute(const wk_run_opts *o, const char *model, wk_run_job *jo
   if (o->dump) WK_TRY(wk_run_dump(o, job, out));
   if (o->profile) WK_TRY(wk_run_profile(o, job, out));
   if (o->trace) WK_TRY(wk_run_trace(o, model, job, out));
-  if (!o->dump && !o->profile && !o->trace) WK_TRY(run_timed(o, job, out));
+  if (o->ahead) WK_TRY(wk_run_ahead(o, job, out));
+  if (!o->dump && !o->profile && !o->trace && !o->ahead) WK_TRY(run_timed(o, job, out));
   if (o->output_dir) WK_TRY(write_outputs(o, job, out));
   if (o->state) WK_TRY(wk_run_save_state(o, job));
   for (size_t i = 0; i < wk_runner_outputs(job->runner); i++)

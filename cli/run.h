@@ -4,6 +4,7 @@
  *   cmd_run.c      options, running, results
  *   run_warm.c     a first run, before those that are looked at
  *   run_inputs.c   where the inputs come from; loading the model with their shapes
+ *   run_ahead.c    --ahead
  *   run_profile.c  --profile
  *   run_trace.c    --trace
  *   run_dump.c     --dump-tensors
@@ -20,7 +21,7 @@ typedef struct {
   wk_target_args target;
   const char *entry, *output_dir, *dump, *state, *trace;
   wk_strings input;
-  int64_t random, threads, repeat;
+  int64_t random, threads, repeat, ahead;
   int64_t quantize; /* seed; 0: no */
   const char *device; /* of OpenCL; NULL: as the environment says */
   int model; /* wk_sim_kind */
@@ -74,6 +75,9 @@ typedef struct {
 /* Runs once, by which inputs are checked and outputs have their memory. */
 wk_status wk_run_warm(wk_run_job *job, wk_tensor *out, wk_run_buffers *b) WK_MUST_CHECK;
 
+/* Runs o->repeat times, o->ahead of them submitted before the one that is waited for, and prints
+ * how long that took. `out` as for wk_runner_run. */
+wk_status wk_run_ahead(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) WK_MUST_CHECK;
 /* Runs o->repeat times and prints a table of where the time went. `out` as for wk_runner_run. */
 wk_status wk_run_profile(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) WK_MUST_CHECK;
 

@@ -119,6 +119,20 @@ static wk_status run_steps(const wk_run_opts *o, wk_run_job *job, wk_tensor *out
   return NULL;
 }
 
+/* Whose times these are, where the device may have a clock of its own. */
+static void print_clocks(const wick_session *session) {
+  const wick_entry_info *e = wick_session_entry(session);
+  uint64_t told = 0; /* units, but for those behind the first 64 */
+  for (uint32_t i = 0; i < e->part_count; i++) {
+    const wick_part_info *p = e->parts[i];
+    bool is_own = wick_session_clock(session, p->unit) == WICK_CLOCK_DEVICE;
+    if (strcmp(p->target, "opencl") != 0 || p->unit >= 64 || told >> p->unit & 1) continue;
+    told |= (uint64_t)1 << p->unit;
+    printf("%s\n\n", is_own ? "times of opencl are by the device's own clock"
+                            : "opencl does not tell its times: each instruction was waited for");
+  }
+}
+
 static wk_status profile_session(const wk_run_opts *o, wk_run_job *job, wk_tensor *out) {
   const wick_entry_info *e = wick_session_entry(wk_runner_session(job->runner));
   wick_step_profile *profile = wk_xcalloc(e->step_count, sizeof *profile);
@@ -134,6 +148,7 @@ static wk_status profile_session(const wk_run_opts *o, wk_run_job *job, wk_tenso
     wk_vec_push(&rows, r);
   }
   if (!s) print(&rows, (double)o->repeat);
+  if (!s) print_clocks(wk_runner_session(job->runner));
   wk_vec_free(&rows);
   free(profile);
   free(work);

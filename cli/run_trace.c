@@ -12,6 +12,7 @@
 typedef struct {
   uint32_t index;
   double start, end;
+  bool is_command; /* one of those of a step, by the device's clock */
 } slice;
 
 typedef struct {
@@ -59,7 +60,7 @@ static void put_runs(const wk_trace *t, const recording *r) {
 }
 
 static void begin_run(recording *r) {
-  wk_vec_push(&r->runs, ((slice){(uint32_t)r->runs.n, wk_clock(), 0}));
+  wk_vec_push(&r->runs, ((slice){(uint32_t)r->runs.n, wk_clock(), 0, false}));
 }
 
 static void end_run(recording *r) { r->runs.data[r->runs.n - 1].end = wk_clock(); }
@@ -75,12 +76,11 @@ static void begin_at_zero(recording *r) {
 
 /* ---- compiled -------------------------------------------------------------------------------- */
 
-static void observe(void *user, uint32_t step, int after, void *arena) {
+static void note(void *user, const wick_step_time *t) {
   recording *r = user;
-  double now = wk_clock();
-  (void)arena;
-  if (!after) wk_vec_push(&r->slices, ((slice){step, now, now}));
-  else r->slices.data[r->slices.n - 1].end = now;
+  const slice one = {t->step, 1e-9 * (double)t->start, 1e-9 * (double)t->end,
+                     t->clock == WICK_CLOCK_DEVICE};
+  wk_vec_push(&r->slices, one);
 }
 
 static wk_status record_session(const wk_run_opts *o, wk_run_job *job, wk_tensor *out,
@@ -91,7 +91,7 @@ static wk_status record_session(const wk_run_opts *o, wk_run_job *job, wk_tensor
   for (int64_t k = 0; k < o->repeat; k++) {
     wk_runner_rewind(job->runner);
     begin_run(r);
-    wick_status s = wick_session_run_observed(session, b.inputs, b.outputs, observe, r);
+    wick_status s = wick_session_run_timed(session, b.inputs, b.outputs, note, r);
     end_run(r);
     WK_TRY(wk_wick_error(s, wick_session_error(session), NULL));
   }
@@ -108,24 +108,33 @@ static uint32_t part_of(const wick_entry_info *e, uint32_t step, uint32_t *first
 
 static int track_of(const wick_part_info *p) { return FIRST_UNIT + (int)p->unit; }
 
+/* Whether the part of slice `a` goes on with `b`. */
+static bool goes_on(const slice *a, const slice *b) {
+  return b->index > a->index || (b->is_command && b->index == a->index);
+}
+
 /* From its first step on to its last one: slice i and those behind it. Returns the next one. */
 static size_t put_part(const wk_trace *t, const wick_entry_info *e, const recording *r, size_t i) {
   uint32_t first, part = part_of(e, r->slices.data[i].index, &first);
   const wick_part_info *p = e->parts[part];
   size_t end = i + 1;
-  while (end < r->slices.n && r->slices.data[end].index > r->slices.data[end - 1].index &&
+  while (end < r->slices.n && goes_on(&r->slices.data[end - 1], &r->slices.data[end]) &&
          r->slices.data[end].index < first + p->step_count)
     end++;
-  const slice whole = {part, r->slices.data[i].start, r->slices.data[end - 1].end};
+  const slice whole = {part, r->slices.data[i].start, r->slices.data[end - 1].end, false};
   (void)put_slice(t, *p->name ? p->name : "part", track_of(p), &whole);
   return end;
 }
 
 static void put_session(const wk_trace *t, wk_run_job *job, const recording *r) {
-  const wick_entry_info *e = wick_session_entry(wk_runner_session(job->runner));
-  for (uint32_t i = 0; i < e->part_count; i++)
-    wk_trace_describe(t, track_of(e->parts[i]), "thread_name", "name",
-                      json_string(e->parts[i]->target));
+  const wick_session *session = wk_runner_session(job->runner);
+  const wick_entry_info *e = wick_session_entry(session);
+  for (uint32_t i = 0; i < e->part_count; i++) {
+    bool is_own = wick_session_clock(session, e->parts[i]->unit) == WICK_CLOCK_DEVICE;
+    const char *name = wk_arena_printf(job->arena, "%s%s", e->parts[i]->target,
+                                       is_own ? " (by its own clock)" : "");
+    wk_trace_describe(t, track_of(e->parts[i]), "thread_name", "name", json_string(name));
+  }
   for (size_t i = 0; i < r->slices.n;) i = put_part(t, e, r, i);
   for (size_t i = 0; i < r->slices.n; i++) {
     uint32_t first, step = r->slices.data[i].index;
@@ -149,7 +158,7 @@ static wk_status after_node(void *ctx, const wk_graph *g, const wk_node *n, cons
   (void)in, (void)out;
   if (depth > 0) return NULL; /* the time of bodies is their owner's */
   double now = wk_clock();
-  wk_vec_push(&v->r->slices, ((slice){(uint32_t)(n - g->nodes.data), v->last, now}));
+  wk_vec_push(&v->r->slices, ((slice){(uint32_t)(n - g->nodes.data), v->last, now, false}));
   v->last = wk_clock();
   return NULL;
 }

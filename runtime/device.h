@@ -63,8 +63,12 @@ typedef struct wick_device_job {
   wick_step_profile *profile; /* NULL, or one per step: the job adds to it before it finishes */
   wick_observer observer;     /* NULL, or called around each step, by the thread in submit or wait,
                                  before the job finishes; steps are the part's */
-  void *user;                 /* for the observer */
+  void *user;                 /* for observer and timer */
   wick_step_work *work;       /* NULL, or one per step, as profile */
+  wick_timer timer;           /* NULL, or called by a device that knows when commands of steps ran,
+                                 in place of the observer; steps are the part's. A device that does
+                                 not know leaves it, and calls the observer, where there is one */
+  int is_submitted;           /* others may be submitted before this one is waited for, soon */
 } wick_device_job;
 
 typedef struct wick_device {

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- making one ------------------------------------------------------------------------------ */
 
@@ -146,6 +147,7 @@ static wick_status prepare(wick_session *s) {
   if (status == WICK_OK) status = open_queues(s);
   if (status == WICK_OK) status = allocate_edges(s);
   if (status == WICK_OK) status = prepare_runs(s);
+  if (status == WICK_OK) status = wick_submitted_make(s);
   return status;
 }
 
@@ -191,6 +193,7 @@ wick_status wick_session_create(const wick_model *model, uint32_t entry, uint32_
 
 void wick_session_free(wick_session *s) {
   if (!s) return;
+  wick_submitted_free(s);
   for (uint32_t u = 0; s->queues && u < s->model->info.unit_count; u++)
     if (s->queues[u].device) s->queues[u].device->close(s->queues[u].context);
   for (uint32_t i = 0; s->runs && i < s->entry->part_count; i++) {
@@ -273,11 +276,15 @@ static void place_edges(wick_session *s) {
   }
 }
 
-/* Takes the session, checks the buffers and puts them where the plan looks. */
-static wick_status begin(wick_session *s, const void *const *inputs, void *const *outputs) {
+wick_status wick_run_begin(wick_session *s, const void *const *inputs, void *const *outputs,
+                           bool is_submitted) {
   const wick_entry_info *e = s->entry;
   if ((!inputs && e->input_count) || (!outputs && e->output_count)) return WICK_BAD_ARGUMENT;
   if (atomic_flag_test_and_set(&s->busy)) return WICK_BUSY;
+  if (s->under_way > 0 && !(is_submitted && wick_submitted_have_room(s))) {
+    atomic_flag_clear(&s->busy);
+    return WICK_BUSY;
+  }
   bool ok = true;
   s->is_late = false;
   s->error.text[0] = '\0';
@@ -335,11 +342,20 @@ static wick_status check_dims(wick_session *s) {
   return WICK_OK;
 }
 
-static wick_status end(wick_session *s, wick_status status) {
+wick_status wick_run_check(wick_session *s, wick_status status) {
   if (status == WICK_OK && s->plan->has_bound) status = check_dims(s);
   if (status == WICK_OK) wick_extents_pack(s);
+  return status;
+}
+
+void wick_run_end(wick_session *s) {
   if (uses_state(s)) wick_state_unlock(s->state, s->entry->writes_state);
   atomic_flag_clear(&s->busy);
+}
+
+static wick_status end(wick_session *s, wick_status status) {
+  status = wick_run_check(s, status);
+  wick_run_end(s);
   return status;
 }
 
@@ -355,9 +371,11 @@ static wick_status run(wick_session *s) {
 }
 
 static void watch(wick_session *s, wick_step_profile *profile, wick_step_work *work,
-                  wick_observer observer) {
+                  wick_observer observer, wick_timer timer) {
   for (uint32_t i = 0; i < s->entry->part_count; i++) {
     wick_run *r = &s->runs[i];
+    if (profile || timer) r->queue->clock = WICK_CLOCK_HOST;
+    r->job.timer = timer;
     r->job.profile = profile ? profile + r->first_step : NULL;
     r->job.work = work ? work + r->first_step : NULL;
     r->job.observer = observer;
@@ -369,38 +387,59 @@ static void see_nothing(void *user, uint32_t step, int after, void *arena) {
   (void)user, (void)step, (void)after, (void)arena;
 }
 
-/* Once more, step by step, for the name of the step that failed. */
-static wick_status name_step(wick_session *s) {
+wick_status wick_run_name_step(wick_session *s, wick_status failed) {
+  bool can_repeat = s->entry->has_steps && !s->entry->writes_state;
+  if (failed != WICK_RUN_FAILED || !s->is_late || !can_repeat) return failed;
   wick_error_detail first = s->error;
   s->observer = see_nothing;
-  watch(s, NULL, NULL, observe);
+  watch(s, NULL, NULL, observe, NULL);
   wick_status status = run(s);
-  watch(s, NULL, NULL, NULL);
+  watch(s, NULL, NULL, NULL, NULL);
   if (status != WICK_OK) return status;
   s->error = first;
   return WICK_RUN_FAILED;
 }
 
+wick_status wick_run_now(wick_session *s) { return wick_run_name_step(s, run(s)); }
+
 wick_status wick_session_run(wick_session *session, const void *const *inputs,
                              void *const *outputs) {
   if (!session) return WICK_BAD_ARGUMENT;
-  wick_status status = begin(session, inputs, outputs);
+  wick_status status = wick_run_begin(session, inputs, outputs, false);
   if (status != WICK_OK) return status;
-  status = run(session);
-  bool can_repeat = session->entry->has_steps && !session->entry->writes_state;
-  if (status == WICK_RUN_FAILED && session->is_late && can_repeat)
-    status = name_step(session);
-  return end(session, status);
+  return end(session, wick_run_now(session));
+}
+
+/* ---- when steps ran -------------------------------------------------------------------------- */
+
+static void take_time(void *user, const wick_step_time *time) {
+  const wick_run *r = user;
+  wick_step_time own = *time;
+  own.step += r->first_step;
+  r->queue->clock = time->clock;
+  if (r->session->timer) r->session->timer(r->session->user, &own);
+}
+
+/* Of a device that does not tell. */
+static void time_step(void *user, uint32_t step, int after, void *arena) {
+  const wick_run *r = user;
+  struct timespec t;
+  (void)arena;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+  if (!after) r->session->step_start = now;
+  else take_time(user, &(wick_step_time){step, WICK_CLOCK_HOST, r->session->step_start, now});
 }
 
 static wick_status run_measured(wick_session *s, const void *const *inputs, void *const *outputs,
                                 wick_step_profile *profile, wick_step_work *work) {
   if (!s->entry->has_steps) return WICK_NO_STEPS;
-  wick_status status = begin(s, inputs, outputs);
+  wick_status status = wick_run_begin(s, inputs, outputs, false);
   if (status != WICK_OK) return status;
-  watch(s, profile, work, NULL);
+  s->timer = NULL;
+  watch(s, profile, work, NULL, take_time);
   status = run(s);
-  watch(s, NULL, NULL, NULL);
+  watch(s, NULL, NULL, NULL, NULL);
   return end(s, status);
 }
 
@@ -421,14 +460,33 @@ wick_status wick_session_run_observed(wick_session *session, const void *const *
                                       void *const *outputs, wick_observer observer, void *user) {
   if (!session || !observer) return WICK_BAD_ARGUMENT;
   if (!session->entry->has_steps) return WICK_NO_STEPS;
-  wick_status status = begin(session, inputs, outputs);
+  wick_status status = wick_run_begin(session, inputs, outputs, false);
   if (status != WICK_OK) return status;
   session->observer = observer;
   session->user = user;
-  watch(session, NULL, NULL, observe);
+  watch(session, NULL, NULL, observe, NULL);
   status = run(session);
-  watch(session, NULL, NULL, NULL);
+  watch(session, NULL, NULL, NULL, NULL);
   return end(session, status);
+}
+
+wick_status wick_session_run_timed(wick_session *session, const void *const *inputs,
+                                   void *const *outputs, wick_timer timer, void *user) {
+  if (!session || !timer) return WICK_BAD_ARGUMENT;
+  if (!session->entry->has_steps) return WICK_NO_STEPS;
+  wick_status status = wick_run_begin(session, inputs, outputs, false);
+  if (status != WICK_OK) return status;
+  session->timer = timer;
+  session->user = user;
+  watch(session, NULL, NULL, time_step, take_time);
+  status = run(session);
+  watch(session, NULL, NULL, NULL, NULL);
+  return end(session, status);
+}
+
+wick_clock wick_session_clock(const wick_session *session, uint32_t unit) {
+  if (!session || unit >= session->model->info.unit_count) return WICK_CLOCK_HOST;
+  return session->queues[unit].clock;
 }
 
 wick_status wick_session_read_tensor(wick_session *session, uint32_t step, uint32_t tensor,

@@ -11,6 +11,7 @@ typedef struct {
   void *context;
   uint64_t last; /* ticket of the last job */
   uint64_t done; /* that one and all before have finished */
+  wick_clock clock; /* of the last run that was measured */
 } wick_queue;
 
 /* A row of the plan that runs a part. */
@@ -35,6 +36,16 @@ struct wick_memory {
   bool is_host; /* the queue's device has no memory of its own */
 };
 
+/* A run between submit and wait; submit.c. */
+typedef struct {
+  uint64_t ticket;       /* 0: there is none */
+  wick_device_job job;   /* of the only part */
+  void **tensors;        /* what job.io points to */
+  uint64_t device_ticket; /* 0: it has finished, and `status` says how */
+  wick_status status;
+  wick_error_detail error;
+} wick_submitted;
+
 struct wick_session {
   const wick_model *model;
   const wick_entry_info *entry;
@@ -52,10 +63,36 @@ struct wick_session {
   wick_error_detail error;
   bool is_late; /* a device has found out of wrong values when it no longer knew the step */
   wick_observer observer;
-  void *user;
+  wick_timer timer;
+  void *user;         /* of either */
+  wick_submitted submitted[WICK_MAX_SUBMITTED];
+  uint32_t under_way; /* of them */
+  uint64_t last_ticket;
+  uint64_t step_start; /* by the host's clock, where an observer times */
   const wick_run *observed; /* whose step an observer is looking at */
   uint32_t observed_step;   /* of the part */
 };
+
+/* ---- session.c ---- */
+
+/* Takes the session, checks the buffers and puts them where the plan looks. */
+wick_status wick_run_begin(wick_session *s, const void *const *inputs, void *const *outputs,
+                           bool is_submitted);
+/* All of a run between begin and end. */
+wick_status wick_run_now(wick_session *s);
+/* A run that failed: once more, step by step, for the name of the step, where that can be. */
+wick_status wick_run_name_step(wick_session *s, wick_status failed);
+/* Of one that went well: dims of outputs, and what they have in its place. */
+wick_status wick_run_check(wick_session *s, wick_status status);
+/* Gives the session back. */
+void wick_run_end(wick_session *s);
+
+/* ---- submit.c ---- */
+
+bool wick_submitted_have_room(const wick_session *s); /* for one more */
+
+wick_status wick_submitted_make(wick_session *s);
+void wick_submitted_free(wick_session *s); /* waits for those that are under way */
 
 /* ---- plan.c; s->error says what went wrong ---- */
 

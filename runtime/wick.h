@@ -207,7 +207,7 @@ typedef struct wick_entry_info {
   uint32_t input_count;
   uint32_t output_count;
   uint32_t step_count;
-  int has_steps; /* wick_session_run_profiled, _counted and _observed work */
+  int has_steps; /* wick_session_run_profiled, _counted, _observed and _timed work */
   const wick_tensor_info *inputs;
   const wick_tensor_info *outputs;
   const wick_step_info *steps;
@@ -328,6 +328,26 @@ uint32_t wick_session_threads(const wick_session *session);
 wick_status wick_session_run(wick_session *session, const void *const *inputs,
                              void *const *outputs);
 
+/* How many runs of a session may be submitted and not waited for. */
+#define WICK_MAX_SUBMITTED 8
+
+/* Begins the same run and returns; runs of a session are carried out in the order in which they
+ * were submitted. Buffers stay as they are, and are not looked into, until that run has been waited
+ * for; the lists of them need not. Where the entry is one part of a device that works by itself
+ * (OpenCL), whose sizes and state no run decides, several runs are under way at a time; any other
+ * run, as those of the processor, is carried out before submit returns, and wait only says how it
+ * ended. *ticket is above all before. A failure of submit is of this run alone, which has no
+ * ticket. WICK_BUSY: WICK_MAX_SUBMITTED have not been waited for, or one of an entry whose dims are
+ * known only afterwards. */
+wick_status wick_session_submit(wick_session *session, const void *const *inputs,
+                                void *const *outputs, uint64_t *ticket);
+/* Returns when that run has finished: its status, and wick_session_error says why. A device's
+ * failure takes the runs that are behind it along: their wait says the same, and what they computed
+ * is undefined. Tickets may be waited for in any order, each once; WICK_BAD_ARGUMENT: there is no
+ * such one, or it has been waited for. Until all have been, other runs of the session say
+ * WICK_BUSY; wick_session_free waits for those that are left. */
+wick_status wick_session_wait(wick_session *session, uint64_t ticket);
+
 typedef struct wick_step_profile {
   uint64_t nanoseconds;
   uint64_t calls;
@@ -356,6 +376,27 @@ wick_status wick_session_run_counted(wick_session *session, const void *const *i
 typedef void (*wick_observer)(void *user, uint32_t step, int after, void *arena);
 wick_status wick_session_run_observed(wick_session *session, const void *const *inputs,
                                       void *const *outputs, wick_observer observer, void *user);
+
+/* Whose clock says when a step ran. */
+typedef enum wick_clock {
+  WICK_CLOCK_HOST = 0,  /* the host's, which waited for the step */
+  WICK_CLOCK_DEVICE = 1 /* the device's own: of one of its commands, for which nobody waited */
+} wick_clock;
+
+typedef struct wick_step_time {
+  uint32_t step; /* of the entry */
+  wick_clock clock;
+  uint64_t start, end; /* nanoseconds of CLOCK_MONOTONIC. A device's clock is put right by the time
+                          at which a command was given to it; how long it took is exact */
+} wick_step_time;
+
+/* Called once for each time that a step has run, or for each command of it, by the thread that
+ * runs, in the order in which they ran on their device. */
+typedef void (*wick_timer)(void *user, const wick_step_time *time);
+wick_status wick_session_run_timed(wick_session *session, const void *const *inputs,
+                                   void *const *outputs, wick_timer timer, void *user);
+/* Whose clock the last run that was profiled, counted or timed had for a unit of the model. */
+wick_clock wick_session_clock(const wick_session *session, uint32_t unit);
 
 /* Only inside the observer, after the step: tensor number `tensor` among those that the step
  * leaves, row-major without gaps, into `size` bytes. */

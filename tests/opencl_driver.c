@@ -164,5 +164,6 @@ STUB(CreateProgramWithBinary) STUB(BuildProgram) STUB(ReleaseProgram) STUB(GetPr
 STUB(GetProgramBuildInfo) STUB(CreateKernel) STUB(ReleaseKernel) STUB(GetKernelInfo)
 STUB(GetKernelWorkGroupInfo) STUB(SetKernelArg) STUB(EnqueueNDRangeKernel)
 STUB(EnqueueReadBuffer) STUB(EnqueueWriteBuffer) STUB(EnqueueFillBuffer) STUB(EnqueueMapBuffer)
-STUB(EnqueueUnmapMemObject) STUB(Flush) STUB(Finish)
+STUB(EnqueueUnmapMemObject) STUB(EnqueueMarkerWithWaitList) STUB(WaitForEvents)
+STUB(ReleaseEvent) STUB(GetEventProfilingInfo) STUB(Flush) STUB(Finish)
 #endif

@@ -162,7 +162,8 @@ target_link_options(test_sim_cache PRIVATE
                     LINKER:--wrap=fopen,--wrap=dlopen,--wrap=dlsym,--wrap=wk_file_map)
 target_link_options(test_pool PRIVATE LINKER:--wrap=pthread_create,--wrap=pthread_sigmask
                     LINKER:--wrap=clock_gettime,--wrap=syscall)
-set(driver_tests test_opencl_driver test_opencl_program)
+set(driver_tests test_opencl_driver test_opencl_jobs test_opencl_lost test_opencl_memory
+    test_opencl_program test_opencl_times)
 if(NOT WICK_SANITIZE)
   list(APPEND driver_tests test_no_memory)
 endif()

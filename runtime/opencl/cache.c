@@ -33,11 +33,12 @@ static void make_key(const wick_cl_unit *u, char key[WICK_CL_CACHE_KEY]) {
            *version ? version : d->version, d->driver, wick_cl_options(u));
 }
 
-static void make_name(const wick_cl_unit *u, char *out, size_t size) {
+static void make_name(const wick_cl_unit *u, const wick_cl_piece *p, char *out, size_t size) {
   char key[WICK_CL_CACHE_KEY];
   const hash128 basis = ((hash128)0x6c62272e07bb0142 << 64) + 0x62b821756295c58d;
   make_key(u, key);
-  hash128 h = fnv1a(fnv1a(basis, key, sizeof key), u->plan.source, u->plan.source_size);
+  hash128 h = fnv1a(basis, key, sizeof key);
+  for (uint32_t i = 0; i < p->text_count; i++) h = fnv1a(h, p->texts[i], p->sizes[i]);
   snprintf(out, size, "%016llx%016llx", (unsigned long long)(h >> 64), (unsigned long long)h);
 }
 
@@ -56,27 +57,37 @@ int wick_opencl_cache_folder(char *path, size_t size) {
   return !wick_cache_folder("opencl", path, size, &reason);
 }
 
-bool wick_cl_cache_path(const wick_cl_unit *u, const char *suffix, char *path, size_t size) {
+static bool path_of(const wick_cl_unit *u, const wick_cl_piece *p, const char *suffix, char *path,
+                    size_t size) {
   char folder[PATH_SIZE], name[40];
   if (!wick_opencl_cache_folder(folder, sizeof folder)) return false;
-  make_name(u, name, sizeof name);
+  make_name(u, p, name, sizeof name);
   int n = snprintf(path, size, "%s/%s%s", folder, name, suffix);
   return (size_t)n < size;
 }
 
+bool wick_cl_cache_path(const wick_cl_unit *u, const char *suffix, char *path, size_t size) {
+  const wick_cl_piece all = {
+      .texts = {u->plan.source}, .sizes = {u->plan.source_size}, .text_count = 1};
+  return path_of(u, &all, suffix, path, size);
+}
+
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static void make_header(const wick_cl_unit *u, const void *binary, size_t size,
-                        wick_cl_cache_header *h) {
-  *h = (wick_cl_cache_header){.magic = WICK_CL_CACHE_MAGIC, .source_size = u->plan.source_size,
-                              .binary_size = size};
+static void make_header(const wick_cl_unit *u, const wick_cl_piece *p, const void *binary,
+                        size_t size, wick_cl_cache_header *h) {
+  *h = (wick_cl_cache_header){.magic = WICK_CL_CACHE_MAGIC, .binary_size = size};
   make_key(u, h->key);
-  h->source_crc = wick_crc32c(0, u->plan.source, u->plan.source_size);
+  for (uint32_t i = 0; i < p->text_count; i++) {
+    h->source_size += p->sizes[i];
+    h->source_crc = wick_crc32c(h->source_crc, p->texts[i], p->sizes[i]);
+  }
   h->binary_crc = wick_crc32c(0, binary, size);
 }
 
 /* The binary, when the file is what its name says; free() it. */
-static uint8_t *read_binary(const wick_cl_unit *u, FILE *f, size_t *size) {
+static uint8_t *read_binary(const wick_cl_unit *u, const wick_cl_piece *p, FILE *f,
+                            size_t *size) {
   wick_cl_cache_header there, wanted;
   if (fread(&there, sizeof there, 1, f) != 1 || there.binary_size == 0 ||
       there.binary_size > MAX_BINARY)
@@ -85,13 +96,14 @@ static uint8_t *read_binary(const wick_cl_unit *u, FILE *f, size_t *size) {
   uint8_t *binary = malloc(*size);
   if (!binary) return NULL;
   bool is_whole = fread(binary, 1, *size, f) == *size && fgetc(f) == EOF;
-  make_header(u, binary, *size, &wanted);
+  make_header(u, p, binary, *size, &wanted);
   if (is_whole && memcmp(&there, &wanted, sizeof there) == 0) return binary;
   free(binary);
   return NULL;
 }
 
-static bool build_binary(wick_cl_unit *u, const uint8_t *binary, size_t size) {
+static bool build_binary(const wick_cl_unit *u, wick_cl_piece *p, const uint8_t *binary,
+                         size_t size) {
   cl_int code, status = CL_SUCCESS;
   cl_program program = u->cl->CreateProgramWithBinary(u->context, 1, &u->device.device, &size,
                                                       &binary, &status, &code);
@@ -99,20 +111,20 @@ static bool build_binary(wick_cl_unit *u, const uint8_t *binary, size_t size) {
   if (status == CL_SUCCESS &&
       u->cl->BuildProgram(program, 1, &u->device.device, wick_cl_options(u), NULL, NULL) ==
           CL_SUCCESS) {
-    u->program = program;
+    p->program = program;
     return true;
   }
   u->cl->ReleaseProgram(program);
   return false;
 }
 
-bool wick_cl_cache_load(wick_cl_unit *u) {
+bool wick_cl_cache_load(const wick_cl_unit *u, wick_cl_piece *piece) {
   char path[PATH_SIZE];
   size_t size;
-  if (!wick_cl_cache_path(u, ".bin", path, sizeof path)) return false;
+  if (!path_of(u, piece, ".bin", path, sizeof path)) return false;
   FILE *f = open_trusted(path);
-  uint8_t *binary = f ? read_binary(u, f, &size) : NULL;
-  bool ok = binary && build_binary(u, binary, size);
+  uint8_t *binary = f ? read_binary(u, piece, f, &size) : NULL;
+  bool ok = binary && build_binary(u, piece, binary, size);
   free(binary);
   if (f) fclose(f);
   return ok;
@@ -141,6 +153,7 @@ bool wick_cl_cache_wants(const wick_cl_unit *u, uint64_t took) {
   char path[PATH_SIZE];
   if (own && strcmp(own, "yes") == 0) return true;
   if (own && strcmp(own, "no") == 0) return false;
+  if (u->device.info->type != WICK_OPENCL_CPU) return took >= SLOW_MS;
   if (!wick_cl_cache_path(u, ".ms", path, sizeof path)) return false;
   uint64_t first = first_time(path, took);
   return took >= SLOW_MS && took >= first / 4;
@@ -149,39 +162,40 @@ bool wick_cl_cache_wants(const wick_cl_unit *u, uint64_t took) {
 /* ---- keeping --------------------------------------------------------------------------------- */
 
 /* The driver's binary; free() it. NULL: it gives none. */
-static uint8_t *get_binary(const wick_cl_unit *u, size_t *size) {
+static uint8_t *get_binary(const wick_cl_unit *u, cl_program program, size_t *size) {
   *size = 0;
-  if (u->cl->GetProgramInfo(u->program, CL_PROGRAM_BINARY_SIZES, sizeof *size, size, NULL) !=
+  if (u->cl->GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof *size, size, NULL) !=
           CL_SUCCESS ||
       *size == 0 || *size > MAX_BINARY)
     return NULL;
   uint8_t *binary = malloc(*size);
-  if (binary && u->cl->GetProgramInfo(u->program, CL_PROGRAM_BINARIES, sizeof binary, &binary,
+  if (binary && u->cl->GetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary,
                                       NULL) == CL_SUCCESS)
     return binary;
   free(binary);
   return NULL;
 }
 
-static bool write_file(const wick_cl_unit *u, const uint8_t *binary, size_t size, int file) {
+static bool write_file(const wick_cl_unit *u, const wick_cl_piece *p, const uint8_t *binary,
+                       size_t size, int file) {
   wick_cl_cache_header h;
   FILE *f = fdopen(file, "wb");
   if (!f) return close(file), false;
-  make_header(u, binary, size, &h);
+  make_header(u, p, binary, size, &h);
   bool ok = fwrite(&h, sizeof h, 1, f) == 1 && fwrite(binary, 1, size, f) == size;
   return fclose(f) == 0 && ok;
 }
 
-void wick_cl_cache_store(const wick_cl_unit *u) {
+void wick_cl_cache_store(wick_cl_unit *u, wick_cl_piece *piece) {
   char path[PATH_SIZE], own[PATH_SIZE];
   size_t size;
-  if (!wick_cl_cache_path(u, ".bin", path, sizeof path) ||
-      !wick_cl_cache_path(u, ".XXXXXX", own, sizeof own))
+  if (piece->is_from_cache || !path_of(u, piece, ".bin", path, sizeof path) ||
+      !path_of(u, piece, ".XXXXXX", own, sizeof own))
     return;
   int file = mkostemp(own, O_CLOEXEC);
   if (file < 0) return;
-  uint8_t *binary = get_binary(u, &size);
+  uint8_t *binary = get_binary(u, piece->program, &size);
   if (!binary) close(file);
-  if (!binary || !write_file(u, binary, size, file) || rename(own, path) != 0) unlink(own);
+  if (!binary || !write_file(u, piece, binary, size, file) || rename(own, path) != 0) unlink(own);
   free(binary);
 }

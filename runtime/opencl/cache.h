@@ -2,15 +2,16 @@
  * cache: programs as their drivers compiled them, in the folder "opencl" of $WICK_CACHE, else of
  * $XDG_CACHE_HOME/wick, else of ~/.cache/wick. Private to runtime/opencl.
  *
- * A file is named by a hash (128 bits, FNV-1a) of platform, device, its driver, options and source,
- * and begins with all of that but the source, of which it has length and CRC32C. What is damaged or
- * of something else, or that somebody else may have written (runtime/trusted.h), like folders that
- * are not ours alone, is as good as not there: the cache never fails. Files are replaced as a
- * whole, so that any number of processes may use it.
+ * A file is named by a hash (128 bits, FNV-1a) of platform, device, its driver, options and the
+ * source of a piece, and begins with all of that but the source, of which it has length and CRC32C.
+ * What is damaged or of something else, or that somebody else may have written (runtime/trusted.h),
+ * like folders that are not ours alone, is as good as not there: the cache never fails. Files are
+ * replaced as a whole, so that any number of processes may use it.
  *
- * Most drivers have a cache of their own, and for some of them it is much work to give a binary. It
- * is asked for when a program was built slowly once more, which the file with the suffix ".ms", the
- * time of the first build, tells: WICK_OPENCL_CACHE=yes asks at once, =no never. */
+ * Most drivers have a cache of their own, and for those of processors it is much work to give a
+ * binary. There it is asked for when a program was built slowly once more, which the file with the
+ * suffix ".ms", the time of the unit's first build, tells; elsewhere when it was built slowly.
+ * WICK_OPENCL_CACHE=yes asks at once, =no never. */
 #ifndef WICK_OPENCL_CACHE_H
 #define WICK_OPENCL_CACHE_H
 
@@ -31,11 +32,11 @@ typedef struct {
  * the path is too long. */
 bool wick_cl_cache_path(const wick_cl_unit *u, const char *suffix, char *path, size_t size);
 
-/* Sets the unit's program to the one of the cache, built. False: it has none that is good. */
-bool wick_cl_cache_load(wick_cl_unit *u);
-/* Whether the program that has been built in so many milliseconds shall be kept. */
+/* Sets the piece's program to the one of the cache, built. False: it has none that is good. */
+bool wick_cl_cache_load(const wick_cl_unit *u, wick_cl_piece *piece);
+/* Whether programs that have been built in so many milliseconds shall be kept. */
 bool wick_cl_cache_wants(const wick_cl_unit *u, uint64_t took);
-/* Keeps the unit's program, if that is possible. */
-void wick_cl_cache_store(const wick_cl_unit *u);
+/* Keeps the piece's program, if that is possible and it is not from there. */
+void wick_cl_cache_store(wick_cl_unit *u, wick_cl_piece *piece);
 
 #endif

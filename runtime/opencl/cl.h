@@ -19,6 +19,7 @@
   X(GetProgramInfo) X(GetProgramBuildInfo) X(CreateKernel) X(ReleaseKernel) X(GetKernelInfo) \
   X(GetKernelWorkGroupInfo) X(SetKernelArg) X(EnqueueNDRangeKernel) X(EnqueueReadBuffer)     \
   X(EnqueueWriteBuffer) X(EnqueueFillBuffer) X(EnqueueMapBuffer) X(EnqueueUnmapMemObject)    \
+  X(EnqueueMarkerWithWaitList) X(WaitForEvents) X(ReleaseEvent) X(GetEventProfilingInfo)     \
   X(Flush) X(Finish)
 
 typedef struct wick_cl {

@@ -13,8 +13,7 @@ cl_mem wick_cl_memory(const wick_cl_context *c, uint32_t part, const wick_cl_arg
   if (b->place == WICK_CL_ARENA) return c->arena;
   if (b->place == WICK_CL_CONST) return c->u->consts;
   if (b->place == WICK_CL_FAULT) return c->fault;
-  const wick_part_info *info = c->u->unit->parts[part].info;
-  return c->slots[c->u->first_io[part] + wick_cl_io_number(info, b)].bound;
+  return wick_cl_slot_of(c, part, b)->bound;
 }
 
 wick_status wick_cl_set_pointer(const wick_cl_context *c, uint32_t part, uint32_t launch,
@@ -26,7 +25,7 @@ wick_status wick_cl_set_pointer(const wick_cl_context *c, uint32_t part, uint32_
   return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clSetKernelArg", code);
 }
 
-wick_status wick_cl_offset(const wick_cl_context *c, uint32_t launch, uint32_t arg,
+wick_status wick_cl_offset(const wick_cl_context *c, uint32_t part, uint32_t launch, uint32_t arg,
                            int64_t iteration, uint32_t size, cl_long *out,
                            wick_error_detail *error) {
   const wick_cl_arg *a = &c->u->plan.args[c->u->plan.launches[launch].first_arg + arg];
@@ -41,15 +40,16 @@ wick_status wick_cl_offset(const wick_cl_context *c, uint32_t launch, uint32_t a
     return wick_fail(error, WICK_RUN_FAILED, "launch %u leaves its buffer in iteration %lld",
                      launch, (long long)iteration);
   *out = (int64_t)b->offset + offset;
+  if (b->place >= WICK_CL_INPUT) *out += (int64_t)wick_cl_slot_of(c, part, b)->base;
   return WICK_OK;
 }
 
-wick_status wick_cl_set_offset(const wick_cl_context *c, uint32_t launch, uint32_t arg,
-                               int64_t iteration, wick_error_detail *error) {
+wick_status wick_cl_set_offset(const wick_cl_context *c, uint32_t part, uint32_t launch,
+                               uint32_t arg, int64_t iteration, wick_error_detail *error) {
   cl_long offset;
   const wick_cl_launch *l = &c->u->plan.launches[launch];
   bool moves = c->u->plan.args[l->first_arg + arg].step != 0;
-  wick_status status = wick_cl_offset(c, launch, arg, iteration, moves, &offset, error);
+  wick_status status = wick_cl_offset(c, part, launch, arg, iteration, moves, &offset, error);
   if (status != WICK_OK) return status;
   cl_int code = c->cl->SetKernelArg(c->kernels[launch], l->arg_count + arg, sizeof offset,
                                     &offset);
@@ -94,7 +94,7 @@ static wick_status make_launch(wick_cl_context *c, uint32_t part, uint32_t launc
   status = wick_cl_kernel(c->u, l->kernel, &c->kernels[launch], error);
   for (uint32_t i = 0; i < l->arg_count && status == WICK_OK; i++) {
     status = wick_cl_set_pointer(c, part, launch, i, error);
-    if (status == WICK_OK) status = wick_cl_set_offset(c, launch, i, 0, error);
+    if (status == WICK_OK) status = wick_cl_set_offset(c, part, launch, i, 0, error);
   }
   return status;
 }
@@ -112,7 +112,7 @@ static wick_status allocate(wick_cl_context *c) {
   const wick_cl_plan *p = &c->u->plan;
   c->kernels = wick_list(p->launch_count, sizeof(cl_kernel));
   c->slots = wick_list(c->u->first_io[c->u->unit->part_count], sizeof *c->slots);
-  return c->kernels && c->slots ? WICK_OK : WICK_NO_MEMORY;
+  return c->kernels && c->slots ? wick_cl_open_wraps(c) : WICK_NO_MEMORY;
 }
 
 static void release_kernels(wick_cl_context *c) {
@@ -125,7 +125,11 @@ void wick_cl_close(void *context) {
   bool is_own = !wick_cl_is_forked();
   if (is_own && c->queue) c->cl->Finish(c->queue); /* what a command uses is not released */
   if (is_own) release_kernels(c);
+  wick_cl_drop_times(c);
+  wick_cl_release_marks(c, UINT64_MAX);
+  if (c->slots) wick_cl_unpin(c);
   if (c->slots) wick_cl_close_slots(c);
+  wick_cl_close_wraps(c);
   wick_cl_release_memory(c->cl, c->fault);
   wick_cl_free_residents(c);
   wick_cl_release_memory(c->cl, c->arena);
@@ -133,6 +137,7 @@ void wick_cl_close(void *context) {
   free(c->kernels);
   free(c->slots);
   free(c->shadow);
+  free(c->times);
   free(c);
 }
 
@@ -150,7 +155,11 @@ wick_status wick_cl_open(void *loaded, const uint32_t *parts, uint32_t part_coun
   if (status == WICK_OK) status = make_arena(c, error);
   for (uint32_t i = 0; i < part_count && status == WICK_OK; i++)
     status = make_part(c, parts[i], error);
-  if (status == WICK_OK) *context = c;
-  else wick_cl_close(c);
+  if (status == WICK_OK) {
+    *context = c;
+    return WICK_OK;
+  }
+  status = wick_cl_note(c->u, status, error);
+  wick_cl_close(c);
   return status;
 }

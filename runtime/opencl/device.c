@@ -34,8 +34,11 @@ static void unload(void *loaded) {
   wick_cl_unit *u = loaded;
   bool is_own = !wick_cl_is_forked();
   wick_cl_release_memory(u->cl, u->consts);
-  if (is_own && u->program) u->cl->ReleaseProgram(u->program);
+  wick_cl_give_range(&u->const_range);
+  wick_cl_release_programs(u);
   if (is_own && u->context) u->cl->ReleaseContext(u->context);
+  if (u->failure) pthread_mutex_destroy(&u->failure->lock);
+  free(u->failure);
   free(u->first_io);
   free(u);
 }
@@ -49,14 +52,16 @@ static wick_status make_context(wick_cl_unit *u, wick_error_detail *error) {
 }
 
 /* They stay where they are when the device works in the host's memory, which no driver writes that
- * is told that kernels only read it. */
+ * is told that kernels only read it, unless another unit has them there. */
 static wick_status place_consts(wick_cl_unit *u, wick_error_detail *error) {
-  cl_mem_flags how = u->shares_memory ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR;
   cl_int code;
   if (u->plan.const_bytes == 0) return WICK_OK;
+  bool is_shared = u->shares_memory &&
+                   wick_cl_take_range(&u->const_range, u->plan.consts, u->plan.const_bytes);
+  cl_mem_flags how = is_shared ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR;
   u->consts = u->cl->CreateBuffer(u->context, CL_MEM_READ_ONLY | how, u->plan.const_bytes,
                                   (void *)(uintptr_t)u->plan.consts, &code);
-  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clCreateBuffer", code);
+  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clCreateBuffer (weights)", code);
 }
 
 static wick_status number_io(wick_cl_unit *u) {
@@ -133,15 +138,22 @@ static uint64_t now_ms(void) {
   return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* The program from its source; kept for the next time with what drivers compile for the sizes of
- * launches. */
-static wick_status build(wick_cl_unit *u, wick_error_detail *error) {
+static bool are_from_cache(const wick_cl_unit *u, bool all) {
+  for (uint32_t i = 0; i < u->piece_count; i++)
+    if (u->pieces[i].is_from_cache != all) return !all;
+  return all;
+}
+
+/* Programs of which some come from the source are kept for the next time, with what drivers compile
+ * for the sizes of launches: where others of them were, or if it is worth it. */
+static wick_status build(wick_cl_unit *u, bool use_cache, wick_error_detail *error) {
   uint64_t start = now_ms();
-  wick_status status = wick_cl_compile(u, error);
+  wick_status status = wick_cl_build(u, use_cache, error);
   if (status == WICK_OK) status = check_kernels(u, error);
-  if (status != WICK_OK) return status;
+  if (status != WICK_OK || are_from_cache(u, true)) return status;
   wick_cl_rehearse(u);
-  if (wick_cl_cache_wants(u, now_ms() - start)) wick_cl_cache_store(u);
+  if (are_from_cache(u, false) || wick_cl_cache_wants(u, now_ms() - start))
+    wick_cl_for_pieces(u, wick_cl_cache_store);
   return WICK_OK;
 }
 
@@ -150,19 +162,26 @@ static wick_status prepare(wick_cl_unit *u, wick_error_detail *error) {
   if (status == WICK_OK) status = place_consts(u, error);
   if (status == WICK_OK) status = number_io(u);
   if (status != WICK_OK) return status;
-  if (wick_cl_cache_load(u)) {
-    if (check_kernels(u, error) == WICK_OK) return WICK_OK;
-    u->cl->ReleaseProgram(u->program); /* it is of something else */
-    u->program = NULL;
-  }
-  return build(u, error);
+  wick_cl_cut(u);
+  status = build(u, true, error);
+  if (status == WICK_OK || !are_from_cache(u, false)) return status;
+  wick_cl_release_programs(u); /* files may be of something else */
+  return build(u, false, error);
+}
+
+static wick_status make_failure(wick_cl_unit *u) {
+  u->failure = calloc(1, sizeof *u->failure);
+  if (!u->failure) return WICK_NO_MEMORY;
+  pthread_mutex_init(&u->failure->lock, NULL);
+  return WICK_OK;
 }
 
 static wick_status load(const wick_device_unit *unit, void **loaded, wick_error_detail *error) {
   wick_cl_unit *u = calloc(1, sizeof *u);
   if (!u) return WICK_NO_MEMORY;
   u->unit = unit;
-  wick_status status = choose(unit, &u->plan, &u->device, error);
+  wick_status status = make_failure(u);
+  if (status == WICK_OK) status = choose(unit, &u->plan, &u->device, error);
   if (status == WICK_OK) {
     const wick_opencl_info *info = u->device.info;
     u->cl = u->device.cl;
@@ -185,6 +204,7 @@ const wick_device wick_device_opencl = {.size = sizeof(wick_device),
                                         .unload = unload,
                                         .open = wick_cl_open,
                                         .close = wick_cl_close,
+                                        .import = wick_cl_import,
                                         .submit = wick_cl_submit,
                                         .wait = wick_cl_wait,
                                         .read = wick_cl_read,

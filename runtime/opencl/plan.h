@@ -3,7 +3,10 @@
  * runtime/opencl runs. All but "source" and CONST are tables of one of these rows, without a
  * header; what they say is checked before anything is built (plan_check.c).
  *
- *   "source"    OpenCL C 1.2, one program; kernel number n is named "k<n>", n below kernel_count
+ *   "source"    OpenCL C 1.2; kernel number n is named "k<n>", n below kernel_count. A line that
+ *               begins with "__kernel" begins one, in the order of their numbers; one behind the
+ *               other, with a line of comment each, they may be compiled apart, behind all that
+ *               stands in front of the first
  *   "needs"     one wick_cl_needs: what a device must have
  *   "buffers"   wick_cl_buffer: pieces of memory
  *   "args"      wick_cl_arg

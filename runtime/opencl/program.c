@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "build_log.h"
+#include "cache.h"
 
 /* The compiler's words; free() them. NULL: no memory. */
 static char *get_log(const wick_cl_unit *u, cl_program program) {
@@ -35,16 +36,43 @@ const char *wick_cl_options(const wick_cl_unit *u) {
              : "-cl-std=CL1.2 -w";
 }
 
-wick_status wick_cl_compile(wick_cl_unit *u, wick_error_detail *error) {
-  cl_int code;
-  cl_program program = u->cl->CreateProgramWithSource(u->context, 1, &u->plan.source,
-                                                      &u->plan.source_size, &code);
-  if (code != CL_SUCCESS) return wick_cl_fail(error, "clCreateProgramWithSource", code);
-  code = u->cl->BuildProgram(program, 1, &u->device.device, wick_cl_options(u), NULL, NULL);
-  wick_status status = code == CL_SUCCESS ? WICK_OK : fail_build(u, program, code, error);
-  if (status == WICK_OK) u->program = program;
-  else u->cl->ReleaseProgram(program);
-  return status;
+static void compile(wick_cl_unit *u, wick_cl_piece *p) {
+  p->failed = "clCreateProgramWithSource";
+  p->program = u->cl->CreateProgramWithSource(u->context, p->text_count, p->texts, p->sizes,
+                                              &p->code);
+  if (p->code != CL_SUCCESS) {
+    p->program = NULL;
+    return;
+  }
+  p->failed = "clBuildProgram";
+  p->code = u->cl->BuildProgram(p->program, 1, &u->device.device, wick_cl_options(u), NULL, NULL);
+  if (p->code == CL_SUCCESS) p->failed = NULL;
+}
+
+static void load_or_compile(wick_cl_unit *u, wick_cl_piece *p) {
+  p->is_from_cache = wick_cl_cache_load(u, p);
+  p->failed = NULL;
+  if (!p->is_from_cache) compile(u, p);
+}
+
+void wick_cl_release_programs(wick_cl_unit *u) {
+  for (uint32_t i = 0; i < u->piece_count; i++) {
+    wick_cl_piece *p = &u->pieces[i];
+    if (p->program && !wick_cl_is_forked()) u->cl->ReleaseProgram(p->program);
+    p->program = NULL;
+    p->is_from_cache = false;
+  }
+}
+
+wick_status wick_cl_build(wick_cl_unit *u, bool use_cache, wick_error_detail *error) {
+  wick_cl_for_pieces(u, use_cache ? load_or_compile : compile);
+  for (uint32_t i = 0; i < u->piece_count; i++) {
+    const wick_cl_piece *p = &u->pieces[i];
+    if (!p->failed) continue;
+    return p->program ? fail_build(u, p->program, p->code, error)
+                      : wick_cl_fail(error, p->failed, p->code);
+  }
+  return WICK_OK;
 }
 
 wick_status wick_cl_kernel(const wick_cl_unit *u, uint32_t number, cl_kernel *out,
@@ -52,7 +80,7 @@ wick_status wick_cl_kernel(const wick_cl_unit *u, uint32_t number, cl_kernel *ou
   char name[16];
   cl_int code;
   snprintf(name, sizeof name, "k%u", number);
-  *out = u->cl->CreateKernel(u->program, name, &code);
+  *out = u->cl->CreateKernel(u->pieces[number / u->piece_kernels].program, name, &code);
   if (code == CL_SUCCESS) return WICK_OK;
   *out = NULL;
   if (code == CL_INVALID_KERNEL_NAME)

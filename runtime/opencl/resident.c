@@ -17,7 +17,7 @@ static wick_status make(wick_cl_context *c, wick_cl_resident *r, wick_error_deta
   cl_int code;
   if (c->u->shares_memory) {
     r->address = aligned_alloc(WICK_PAGE, wick_align_up(r->size, WICK_PAGE));
-    return r->address ? WICK_OK : WICK_NO_MEMORY;
+    return r->address ? wick_cl_import(c, r->address, r->size, error) : WICK_NO_MEMORY;
   }
   if (!reserve(r)) return WICK_NO_MEMORY;
   r->memory =
@@ -45,7 +45,7 @@ wick_status wick_cl_allocate(void *context, size_t size, void **address,
   status = make(c, r, error);
   if (status != WICK_OK) {
     free_resident(c, r);
-    return status;
+    return wick_cl_note(c->u, status, error);
   }
   r->next = c->residents;
   c->residents = r;
@@ -67,9 +67,8 @@ cl_mem wick_cl_resident_at(const wick_cl_context *c, const void *address) {
   return NULL;
 }
 
-wick_status wick_cl_upload_to(void *context, void *address, const void *host, size_t size,
-                              wick_error_detail *error) {
-  wick_cl_context *c = context;
+static wick_status upload(wick_cl_context *c, void *address, const void *host, size_t size,
+                          wick_error_detail *error) {
   cl_mem memory = wick_cl_resident_at(c, address);
   wick_status status = wick_cl_finish(c, error);
   if (status != WICK_OK) return status;
@@ -79,13 +78,24 @@ wick_status wick_cl_upload_to(void *context, void *address, const void *host, si
   return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clEnqueueWriteBuffer", code);
 }
 
-wick_status wick_cl_download_from(void *context, const void *address, void *host, size_t size,
-                                  wick_error_detail *error) {
-  wick_cl_context *c = context;
+static wick_status download(wick_cl_context *c, const void *address, void *host, size_t size,
+                            wick_error_detail *error) {
   cl_mem memory = wick_cl_resident_at(c, address);
   wick_status status = wick_cl_finish(c, error);
   if (status != WICK_OK) return status;
   if (!memory) return memcpy(host, address, size), WICK_OK;
   cl_int code = c->cl->EnqueueReadBuffer(c->queue, memory, CL_TRUE, 0, size, host, 0, NULL, NULL);
   return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clEnqueueReadBuffer", code);
+}
+
+wick_status wick_cl_upload_to(void *context, void *address, const void *host, size_t size,
+                              wick_error_detail *error) {
+  wick_cl_context *c = context;
+  return wick_cl_note(c->u, upload(c, address, host, size, error), error);
+}
+
+wick_status wick_cl_download_from(void *context, const void *address, void *host, size_t size,
+                                  wick_error_detail *error) {
+  wick_cl_context *c = context;
+  return wick_cl_note(c->u, download(c, address, host, size, error), error);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job is put into the queue as a whole; the host waits only where a branch or a loop asks for a
- * condition, after each step of a job that is watched, and for outputs with gaps. */
+ * condition, after each step of a job that is watched, at the end of one that is timed, and for
+ * outputs with gaps. */
 #include "context.h"
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -9,6 +10,8 @@ typedef struct {
   wick_cl_context *c;
   const wick_device_job *job;
   wick_error_detail *error;
+  bool is_timed;
+  uint32_t step; /* of the part */
 } job_run;
 
 /* The byte that the first argument points to. */
@@ -18,7 +21,8 @@ static wick_status read_condition(const job_run *r, uint32_t launch, int64_t ite
   cl_mem memory = wick_cl_memory(r->c, r->job->part, a);
   cl_long offset;
   uint8_t byte;
-  wick_status status = wick_cl_offset(r->c, launch, 0, iteration, 1, &offset, r->error);
+  wick_status status =
+      wick_cl_offset(r->c, r->job->part, launch, 0, iteration, 1, &offset, r->error);
   if (status != WICK_OK) return status;
   if (!memory) return wick_fail(r->error, WICK_RUN_FAILED, "launch %u has no condition", launch);
   cl_int code = r->c->cl->EnqueueReadBuffer(r->c->queue, memory, CL_TRUE, (size_t)offset, 1, &byte,
@@ -34,7 +38,8 @@ static wick_status write_number(const job_run *r, uint32_t launch, int64_t outer
   cl_mem memory = wick_cl_memory(r->c, r->job->part, a);
   cl_long offset;
   if (!memory) return WICK_OK;
-  wick_status status = wick_cl_offset(r->c, launch, 1, outer, sizeof number, &offset, r->error);
+  wick_status status =
+      wick_cl_offset(r->c, r->job->part, launch, 1, outer, sizeof number, &offset, r->error);
   if (status != WICK_OK) return status;
   cl_int code = r->c->cl->EnqueueFillBuffer(r->c->queue, memory, &number, sizeof number,
                                             (size_t)offset, sizeof number, 0, NULL, NULL);
@@ -48,12 +53,15 @@ static wick_status run_kernel(const job_run *r, uint32_t launch, int64_t iterati
   for (int i = 0; i < 3; i++) global[i] = l->global[i], local[i] = l->local[i];
   for (uint32_t i = 0; i < l->arg_count; i++) {
     if (p->args[l->first_arg + i].step == 0) continue;
-    wick_status status = wick_cl_set_offset(r->c, launch, i, iteration, r->error);
+    wick_status status = wick_cl_set_offset(r->c, r->job->part, launch, i, iteration,
+                                            r->error);
     if (status != WICK_OK) return status;
   }
+  cl_event *event = r->is_timed ? wick_cl_time_launch(r->c, r->step) : NULL;
   cl_int code = r->c->cl->EnqueueNDRangeKernel(r->c->queue, r->c->kernels[launch], 3, NULL, global,
-                                               local, 0, NULL, NULL);
-  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(r->error, "clEnqueueNDRangeKernel", code);
+                                               local, 0, NULL, event);
+  if (code != CL_SUCCESS) return wick_cl_fail(r->error, "clEnqueueNDRangeKernel", code);
+  return event ? wick_cl_time_launched(r->c, r->job, r->error) : WICK_OK;
 }
 
 static wick_status run_rows(const job_run *r, uint32_t i, uint32_t end, int64_t iteration);
@@ -96,85 +104,80 @@ static wick_status run_rows(const job_run *r, uint32_t i, uint32_t end, int64_t 
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static wick_status enqueue_step(const job_run *r, uint32_t step) {
+static wick_status enqueue_step(job_run *r, uint32_t step) {
+  r->step = step;
   const wick_cl_plan *p = &r->c->u->plan;
   const wick_cl_step *s = &p->steps[r->c->u->unit->parts[r->job->part].code + step];
   return run_rows(r, s->first_launch, s->first_launch + s->launch_count, 0);
 }
 
-static wick_status fetch_fault(wick_cl_context *c, wick_error_detail *error);
-
 /* A step of a job that is watched. An observer is told of the step that has a fault. */
 static wick_status run_step(void *context, const wick_device_job *job, uint32_t step,
                             wick_error_detail *error) {
-  const job_run r = {context, job, error};
+  job_run r = {.c = context, .job = job, .error = error};
   wick_status status = enqueue_step(&r, step);
-  if (status == WICK_OK && job->observer) status = fetch_fault(context, error);
-  return status == WICK_OK ? wick_cl_wait(context, 0, error) : status;
+  if (status == WICK_OK && job->observer) status = wick_cl_fetch_fault(context, error);
+  return status == WICK_OK ? wick_cl_wait_for(context, UINT64_MAX, error) : status;
 }
 
-static wick_status run_steps(const job_run *r) {
+/* The device's times are asked for; who observes wants to see tensors of each step. */
+static bool is_timed(const wick_device_job *job) {
+  return job->timer ? true : job->profile && !job->observer;
+}
+
+static wick_status run_steps(job_run *r) {
   const wick_device_unit *unit = r->c->u->unit;
   wick_status status = WICK_OK;
-  if (r->job->profile || r->job->observer) {
+  r->is_timed = is_timed(r->job) && wick_cl_can_time(r->c);
+  if (!r->is_timed && (r->job->profile || r->job->observer)) {
     status = wick_cl_finish(r->c, r->error);
     if (status != WICK_OK) return status;
     return wick_device_run_steps(unit, r->job, NULL, run_step, r->c, r->error);
   }
   uint32_t n = unit->parts[r->job->part].info->step_count;
-  for (uint32_t i = 0; i < n && status == WICK_OK; i++) status = enqueue_step(r, i);
-  return status;
-}
-
-/* ---- faults ---------------------------------------------------------------------------------- */
-
-/* Once it is set it stays: jobs behind the one that failed must not make up for it. */
-wick_status wick_cl_clear_fault(wick_cl_context *c, wick_error_detail *error) {
-  const uint32_t none = 0;
-  if (!c->fault) return WICK_OK;
-  cl_int code = c->cl->EnqueueFillBuffer(c->queue, c->fault, &none, sizeof none, 0,
-                                         WICK_CL_FAULT_BYTES, 0, NULL, NULL);
-  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clEnqueueFillBuffer", code);
-}
-
-static wick_status fetch_fault(wick_cl_context *c, wick_error_detail *error) {
-  if (!c->fault) return WICK_OK;
-  cl_int code = c->cl->EnqueueReadBuffer(c->queue, c->fault, CL_FALSE, 0, WICK_CL_FAULT_BYTES,
-                                         &c->fault_word, 0, NULL, NULL);
-  return code == CL_SUCCESS ? WICK_OK : wick_cl_fail(error, "clEnqueueReadBuffer", code);
+  for (uint32_t i = 0; i < n && status == WICK_OK; i++) {
+    status = enqueue_step(r, i);
+    if (status == WICK_OK && r->is_timed && r->job->profile) r->job->profile[i].calls++;
+  }
+  return status == WICK_OK && r->is_timed ? wick_cl_take_times(r->c, r->job, r->error) : status;
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
+static wick_status enqueue(job_run *r) {
+  wick_status status = wick_cl_stage(r->c, r->job, r->error);
+  if (status == WICK_OK) status = wick_cl_bind(r->c, r->job, r->error);
+  r->c->is_busy = true;
+  if (status == WICK_OK) status = wick_cl_upload(r->c, r->job, r->error);
+  if (status == WICK_OK) status = run_steps(r);
+  if (status == WICK_OK) status = wick_cl_fetch_fault(r->c, r->error);
+  return status == WICK_OK ? wick_cl_download(r->c, r->job, r->error) : status;
+}
+
+/* What has been put into the queue ends, and with it what it does to the caller's memory. */
+static wick_status end_early(wick_cl_context *c, wick_status status, wick_error_detail *error) {
+  wick_cl_drop_times(c);
+  cl_int code = c->cl->Finish(c->queue);
+  bool is_told = status != WICK_RUN_FAILED || code == CL_SUCCESS;
+  return is_told ? status : wick_cl_fail(error, "clFinish", code);
+}
+
 wick_status wick_cl_submit(void *context, const wick_device_job *job, uint64_t *ticket,
                            wick_error_detail *error) {
   wick_cl_context *c = context;
-  const job_run r = {c, job, error};
+  job_run r = {.c = c, .job = job, .error = error};
   wick_status status = wick_cl_check_process(error);
   if (status != WICK_OK) return status;
-  status = wick_cl_bind(c, job, error);
-  if (status == WICK_OK) status = wick_cl_upload(c, job, error);
-  if (status == WICK_OK) status = run_steps(&r);
-  if (status == WICK_OK) status = fetch_fault(c, error);
-  if (status == WICK_OK) status = wick_cl_download(c, job, error);
-  if (status != WICK_OK) {
-    cl_int code = c->cl->Finish(c->queue);
-    bool is_told = status != WICK_RUN_FAILED || code == CL_SUCCESS;
-    return is_told ? status : wick_cl_fail(error, "clFinish", code);
-  }
+  wick_cl_mark_end(c);
+  status = enqueue(&r);
+  if (status != WICK_OK) return wick_cl_note(c->u, end_early(c, status, error), error);
   c->cl->Flush(c->queue);
   *ticket = ++c->submitted;
+  wick_cl_staged_job(c, job);
   return WICK_OK;
 }
 
 wick_status wick_cl_wait(void *context, uint64_t ticket, wick_error_detail *error) {
-  (void)ticket; /* those behind it end soon after it */
   wick_cl_context *c = context;
-  wick_status status = wick_cl_finish(c, error);
-  if (status != WICK_OK || c->fault_word == 0) return status;
-  c->fault_word = 0;
-  status = wick_cl_clear_fault(c, error);
-  if (status == WICK_OK) status = wick_cl_finish(c, error);
-  if (status != WICK_OK) return status;
-  return wick_fail(error, WICK_RUN_FAILED, "an index is out of range");
+  return wick_cl_note(c->u, wick_cl_wait_for(c, ticket, error), error);
 }

@@ -35,6 +35,12 @@ gives 'first start' '^start [0-9.]+ m?s: load ' \
 check 'second start' "$wick" run net.wick --device 0 --output-dir second
 check 'as on the processor' diff -r cpu first
 check 'the same again' diff -r cpu second
+gives 'profile' '^times of opencl are by the device.s own clock$' "$wick" run net.wick --profile
+check 'trace' "$wick" run net.wick --trace net.json
+gives 'runs ahead' '^time .* a run, .* runs a second, of 9 runs with 2 ahead$' \
+  "$wick" run net.wick --repeat 9 --ahead 2 --output-dir ahead
+check 'the same ahead' diff -r cpu ahead
+gives 'launches of a trace' 'opencl .by its own clock.' cat net.json
 refuses 'no such device' 4 'none of the OpenCL devices' "$wick" run net.wick --device nn
 "$wick" devices --json --device opencl:0 >gpu.json
 for device in gpu.json 0; do

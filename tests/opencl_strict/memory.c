@@ -16,8 +16,7 @@ static const strict_object *root_of(const strict_object *o) {
 
 static bool share_bytes(const strict_object *a, const strict_object *b) {
   const strict_memory *m = &a->memory, *o = &b->memory;
-  if (root_of(a) == root_of(b)) return meet(m->origin, m->size, o->origin, o->size);
-  return m->host && o->host && meet((uintptr_t)m->host, m->size, (uintptr_t)o->host, o->size);
+  return root_of(a) == root_of(b) && meet(m->origin, m->size, o->origin, o->size);
 }
 
 static void join(strict_object *m) {
@@ -76,6 +75,15 @@ static void check_flags(const strict_call *c, cl_mem_flags flags, const void *ho
                   host);
 }
 
+/* Whatever the commands do that use them: the result is undefined. */
+static void check_host(const strict_call *c, const uint8_t *host, size_t size) {
+  for (size_t i = 0; i < live.n; i++) {
+    const strict_memory *m = &live.data[i]->memory;
+    if (m->host && meet((uintptr_t)m->host, m->size, (uintptr_t)host, size))
+      strict_refuse(c, live.data[i], "it is around some of the same memory of the host");
+  }
+}
+
 CL_API_ENTRY cl_mem CL_API_CALL clCreateBuffer(cl_context handle, cl_mem_flags flags, size_t size,
                                                void *host, cl_int *code) {
   strict_call c;
@@ -84,6 +92,7 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateBuffer(cl_context handle, cl_mem_flags f
   strict_limits limits;
   if (size == 0) strict_refuse(&c, context, "a buffer of no bytes");
   check_flags(&c, flags, host);
+  if (flags & CL_MEM_USE_HOST_PTR) check_host(&c, host, size);
   strict_limits_of(&c, context->of.devices.data[0], &limits);
   if (size > limits.allocation)
     strict_refuse(&c, context, "a buffer of %zu bytes, the device has %llu at most", size,
@@ -143,7 +152,6 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateSubBuffer(cl_mem handle, cl_mem_flags fl
     o->memory.origin = r.origin;
     o->memory.flags = flags ? flags : parent->memory.flags;
     o->memory.parent = parent;
-    o->memory.host = parent->memory.host ? parent->memory.host + r.origin : NULL;
     join(o);
   }
   strict_end(&c);

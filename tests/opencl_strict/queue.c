@@ -19,6 +19,7 @@ clCreateCommandQueue(cl_context handle, cl_device_id device, cl_command_queue_pr
   if (o) {
     o->queue.device = device;
     o->queue.limits = limits;
+    o->queue.is_timed = how & CL_QUEUE_PROFILING_ENABLE;
   }
   strict_end(&c);
   return (cl_command_queue)o;
@@ -72,6 +73,24 @@ CL_API_ENTRY cl_int CL_API_CALL clWaitForEvents(cl_uint n, const cl_event *list)
     strict_wait_for(e->event.command, &e->event.waited);
   }
   free(real);
+  strict_end(&c);
+  return code;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetEventProfilingInfo(cl_event handle, cl_profiling_info what,
+                                                        size_t size, void *out, size_t *needed) {
+  strict_call c;
+  strict_begin(&c, "clGetEventProfilingInfo");
+  const strict_object *e = strict_use(&c, handle, STRICT_EVENT);
+  strict_stamp command = e->event.command;
+  if (!command.queue->queue.is_timed)
+    strict_refuse(&c, e, "queue #%llu does not time its commands",
+                  (unsigned long long)command.queue->number);
+  if (command.at > command.queue->queue.done)
+    strict_refuse(&c, e, "nobody has waited for its command");
+  strict_forward(&c);
+  cl_int code = c.under->GetEventProfilingInfo(e->real, what, size, out, needed);
+  strict_resume(&c);
   strict_end(&c);
   return code;
 }

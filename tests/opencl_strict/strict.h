@@ -26,8 +26,8 @@
 #define STRICT_FUNCTIONS(X)                                                                    \
   WICK_CL_FUNCTIONS(X)                                                                         \
   X(RetainContext) X(RetainCommandQueue) X(RetainMemObject) X(RetainProgram) X(RetainKernel)   \
-  X(RetainEvent) X(ReleaseEvent) X(WaitForEvents) X(CreateSubBuffer) X(EnqueueCopyBuffer)      \
-  X(EnqueueBarrierWithWaitList) X(EnqueueMarkerWithWaitList) X(GetKernelArgInfo)
+  X(RetainEvent) X(CreateSubBuffer) X(EnqueueCopyBuffer) X(EnqueueBarrierWithWaitList)         \
+  X(GetKernelArgInfo)
 /* And what it uses itself. */
 #define STRICT_UNDER_FUNCTIONS(X) STRICT_FUNCTIONS(X) X(CreateUserEvent) X(SetUserEventStatus)
 
@@ -90,6 +90,7 @@ typedef struct {
 typedef struct {
   cl_device_id device;
   strict_limits limits;
+  bool is_timed;
   uint64_t put, flushed, done; /* numbers of commands */
   cl_event gate;               /* nothing behind it has begun; NULL: all may run */
   strict_stamps waited;        /* what commands from now on come behind, in other queues */
@@ -104,7 +105,7 @@ typedef struct {
 typedef struct {
   size_t origin, size; /* origin: of a sub-buffer in its parent */
   cl_mem_flags flags;
-  const uint8_t *host; /* memory of the host's that is used in place; else NULL */
+  const uint8_t *host; /* memory of the host's that is used in place; else, and of pieces, NULL */
   strict_object *parent;
   strict_buffers others; /* live buffers that share bytes with this one */
   STRICT_LIST(strict_map) maps;

@@ -114,8 +114,15 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithSource(cl_context c, cl_u
                                                               const char **texts,
                                                               const size_t *sizes, cl_int *code) {
   if (fake_fails(FAKE_CreateProgramWithSource)) return *code = fake.code, NULL;
-  if (n != 1) fail_msg("sources");
-  return fake_program(c, texts[0], sizes[0], code);
+  char *all = calloc(1, FAKE_SOURCE);
+  size_t size = 0;
+  for (cl_uint i = 0; i < n; size += sizes[i++]) {
+    if (size + sizes[i] > FAKE_SOURCE) fail_msg("a long source");
+    memcpy(all + size, texts[i], sizes[i]);
+  }
+  cl_program p = fake_program(c, all, size, code);
+  free(all);
+  return p;
 }
 
 CL_API_ENTRY cl_program CL_API_CALL
@@ -137,7 +144,10 @@ clBuildProgram(cl_program p, cl_uint n, const cl_device_id *devices, const char 
   if (fake_fails(FAKE_BuildProgram)) return fake.code;
   if (n != 1 || strncmp(options, "-cl-std=CL1.2 -w", 16) != 0) fail_msg("built for nobody");
   fake.clock_ms += fake.build_ms;
-  if (strstr(p->source, "nonsense")) return CL_BUILD_PROGRAM_FAILURE;
+  if (strstr(p->source, "nonsense")) {
+    snprintf(fake.wrong, sizeof fake.wrong, "%s", p->source);
+    return CL_BUILD_PROGRAM_FAILURE;
+  }
   p->is_built = true;
   return CL_SUCCESS;
 }
@@ -180,6 +190,9 @@ CL_API_ENTRY cl_kernel CL_API_CALL clCreateKernel(cl_program p, const char *name
   if (!p->is_built) fail_msg("a kernel of nothing");
   if (strlen(name) != 2 || name[0] != 'k' || name[1] < '0' || name[1] > '5')
     return *code = CL_INVALID_KERNEL_NAME, NULL;
+  char head[8];
+  snprintf(head, sizeof head, " %s(", name);
+  if (!strstr(p->source, head)) return *code = CL_INVALID_KERNEL_NAME, NULL;
   cl_kernel k = calloc(1, sizeof *k);
   k->number = name[1] - '0';
   k->program = p;

@@ -107,7 +107,7 @@ typedef struct {
   wick_cl_arg args[sizeof ocl_args / sizeof *ocl_args];
   wick_cl_launch launches[sizeof ocl_launches / sizeof *ocl_launches];
   wick_cl_step steps[sizeof ocl_steps / sizeof *ocl_steps];
-  char source[sizeof ocl_source + 256];
+  char source[sizeof ocl_source + 2048];
   uint64_t code; /* of the first part */
   const char *spec;
   const char *cut; /* a section that ends after cut_bytes; NULL: none */

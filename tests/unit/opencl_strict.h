@@ -93,6 +93,14 @@ static inline cl_context context_of(world *w) {
   return c;
 }
 
+static inline cl_command_queue timing_queue_of(world *w) {
+  cl_int code;
+  cl_command_queue q =
+      w->cl.CreateCommandQueue(w->context, w->device, CL_QUEUE_PROFILING_ENABLE, &code);
+  expect(code);
+  return q;
+}
+
 static inline cl_program program_of(world *w, const char *text) {
   cl_int code;
   cl_program p = w->cl.CreateProgramWithSource(w->context, 1, &text, NULL, &code);

@@ -102,6 +102,30 @@ static void sessions_run_at_once(void **state) {
   for (int i = 0; i < WORKERS; i++) assert_false(workers[i].is_wrong);
 }
 
+/* ---- one behind the other -------------------------------------------------------------------- */
+
+/* In memory that the device may use, and in other memory; waited for as soon as that is needed. */
+static void runs_are_submitted(void **state) {
+  enum { BUFFERS = 3, RUNS = 30 };
+  wick_session *s = session_of(state, OCL_SUM);
+  buffers o[BUFFERS];
+  uint64_t tickets[BUFFERS] = {0};
+  for (int i = 0; i < BUFFERS; i++) o[i] = make_buffers(i == 2 ? 8 : 0);
+  for (int k = 0; k < RUNS + BUFFERS; k++) {
+    int i = k % BUFFERS;
+    const void *inputs[] = {o[i].a, o[i].b};
+    void *outputs[] = {o[i].y};
+    if (k >= BUFFERS) {
+      assert_int_equal(wick_session_wait(s, tickets[i]), WICK_OK);
+      check_sum(&o[i]);
+    }
+    o[i].a[0] = (float)k;
+    if (k < RUNS) assert_int_equal(wick_session_submit(s, inputs, outputs, &tickets[i]), WICK_OK);
+  }
+  wick_session_free(s);
+  for (int i = 0; i < BUFFERS; i++) free(o[i].memory);
+}
+
 /* ---- step by step ---------------------------------------------------------------------------- */
 
 static void steps_are_profiled(void **state) {
@@ -289,6 +313,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(entries_compute),
       cmocka_unit_test(packages_are_mapped),
+      cmocka_unit_test(runs_are_submitted),
       cmocka_unit_test(steps_are_profiled),
       cmocka_unit_test(tensors_of_steps_are_read),
       cmocka_unit_test(data_stays_on_the_device),

@@ -2,58 +2,10 @@
  * OpenCL packages on a driver that is as strict as it may be (opencl_fake.h), on devices that work
  * in the host's memory and on those that do not: results, what the driver is asked for and how
  * often, and any call of it that fails. */
-#include <sys/mman.h>
-
 #include "runtime/internal.h"
-#include "runtime/session.h"
 
-#include "tests/unit/opencl_entries.h"
-#include "tests/unit/opencl_fake_program.h"
-#include "tests/unit/opencl_fixture.h"
+#include "tests/unit/opencl_driver.h"
 #include "tests/unit/opencl_fork.h"
-
-static int begin(void **state) {
-  (void)state;
-  fake_reset();
-  setenv("WICK_OPENCL", "fake", 1);
-  make_cache();
-  setenv("WICK_OPENCL_CACHE", "no", 1);
-  return 0;
-}
-
-static int end(void **state) {
-  (void)state;
-  remove_cache();
-  return 0;
-}
-
-static void load_for(const ocl_plan *plan, int device, fixture *f) {
-  char number[16];
-  snprintf(number, sizeof number, "%d", device);
-  setenv("WICK_OPENCL_DEVICE", number, 1);
-  fake_reset();
-  fake.looks_for_junk = true;
-  expect_load(plan, f);
-  fake.looks_for_junk = false;
-}
-
-static void load_plain_for(int device, fixture *f) {
-  static ocl_plan plan;
-  ocl_fill(&plan);
-  load_for(&plan, device, f);
-}
-
-/* The model goes, and with it all that the driver was asked for. */
-static void unload_all(fixture *f) {
-  unload(f);
-  assert_int_equal(fake.live, 0);
-}
-
-static wick_session *session_of(const fixture *f, uint32_t entry) {
-  wick_session *s;
-  assert_int_equal(wick_session_create(f->model, entry, 1, &s), WICK_OK);
-  return s;
-}
 
 /* ---- results --------------------------------------------------------------------------------- */
 
@@ -94,34 +46,48 @@ static void texts_are_plain(void **state) {
   assert_int_equal(found, 1);
 }
 
-/* Each kernel once with each size, and on memory that has been cleared, however large it is. */
+/* Each kernel once with each size on a processor, a work-group of it elsewhere, and on memory that
+ * has been cleared, however large it is. */
 static void kernels_are_rehearsed(void **state) {
+  static const char *const plain[] = {[FAKE_NEAR] = "0:64 1:64 2:64 3:64 4:32 ",
+                                      [FAKE_FAR] = "0:16 1:16 2:16 3:16 4:16 "};
+  static const char *const changed[] = {
+      [FAKE_NEAR] = "0:64 0:48 1:64 2:64 3:64 1:16 4:32 ",
+      [FAKE_FAR] = "0:16 1:16 2:16 3:16 4:16 "};
   static ocl_plan plan;
   (void)state;
   for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
     fixture f;
     load_plain_for(d, &f);
-    assert_string_equal(fake.launches, "0:64 1:64 2:64 3:64 4:32 ");
+    assert_string_equal(fake.launches, plain[d]);
     unload_all(&f);
     ocl_fill(&plan);
     plan.needs.arena_bytes = plan.needs.largest = 2 * 65536 + 1000;
     plan.launches[1].global[0] = 48;
     plan.launches[13].global[0] = 16;
     load_for(&plan, d, &f);
-    assert_string_equal(fake.launches, "0:64 0:48 1:64 2:64 3:64 0:64 1:16 4:32 1:64 ");
+    assert_string_equal(fake.launches, changed[d]);
     unload_all(&f);
   }
 }
 
-/* The kernel of the first launch sets a word where it is given a 4. */
-static void fill_faulty(ocl_plan *plan) {
-  ocl_fill(plan);
-  plan->needs.kernel_count = 6;
-  plan->buffers[B_T] = (wick_cl_buffer){WICK_CL_FAULT, 0, 0, WICK_CL_FAULT_BYTES};
-  plan->launches[0].kernel = 5;
-  plan->launches[0].arg_count = 2;
-  plan->args[1].buffer = B_T;
-  plan->args[3].buffer = B_A;
+/* Weights go to the device once, and a program is built once, however many sessions there are. */
+static void sessions_share_the_unit(void **state) {
+  (void)state;
+  for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
+    fixture f;
+    load_plain_for(d, &f);
+    uint32_t copies = fake.calls[FAKE_EnqueueWriteBuffer] + fake.copies;
+    assert_int_equal(fake.copies, d == FAKE_FAR);
+    wick_session *s[4];
+    for (int i = 0; i < 4; i++) s[i] = session_of(&f, i % 2 ? OCL_SUM : OCL_CHAIN);
+    assert_int_equal(fake.calls[FAKE_CreateContext], 1);
+    assert_int_equal(fake.calls[FAKE_CreateProgramWithSource], 1);
+    assert_int_equal(fake.calls[FAKE_BuildProgram], 1);
+    assert_int_equal(fake.calls[FAKE_EnqueueWriteBuffer] + fake.copies, copies);
+    for (int i = 0; i < 4; i++) wick_session_free(s[i]);
+    unload_all(&f);
+  }
 }
 
 #define FAULT "sum (sum, step 0 of 2): an index is out of range"
@@ -176,63 +142,6 @@ static void arenas_are_limited(void **state) {
 
 /* ---- how often the driver is asked ----------------------------------------------------------- */
 
-static const char *const names[FAKE_FUNCTIONS] = {
-#define WICK_X(name) #name,
-    WICK_CL_FUNCTIONS(WICK_X)
-#undef WICK_X
-};
-
-/* What has been called since then: "CreateBuffer 1, Flush 1". */
-static void calls_since(const uint32_t *before, char *out, size_t size) {
-  *out = '\0';
-  for (int i = 0; i < FAKE_FUNCTIONS; i++)
-    if (fake.calls[i] != before[i])
-      snprintf(out + strlen(out), size - strlen(out), "%s%s %u", *out ? ", " : "", names[i],
-               fake.calls[i] - before[i]);
-}
-
-static void expect_calls(const char *what, wick_session *s, const buffers *o, const char *wanted) {
-  uint32_t before[FAKE_FUNCTIONS];
-  char calls[600];
-  memcpy(before, fake.calls, sizeof before);
-  expect_run(s, o);
-  calls_since(before, calls, sizeof calls);
-  if (strcmp(calls, wanted)) fail_msg("%s: %s\nnot: %s", what, calls, wanted);
-}
-
-/* Buffers around the host's memory are kept as long as the addresses are the same, and where it is
- * odd those for copies are. */
-static void buffers_are_kept(void **state) {
-  (void)state;
-  fixture f;
-  load_plain_for(FAKE_NEAR, &f);
-  wick_session *s = session_of(&f, OCL_SUM);
-  buffers o = make_buffers(0), other = make_buffers(0), odd = make_buffers(8), mixed = o;
-  const char *same = "EnqueueNDRangeKernel 2, EnqueueMapBuffer 3, EnqueueUnmapMemObject 3, "
-                     "Flush 1, Finish 1";
-  expect_calls("first", s, &o, "CreateBuffer 3, SetKernelArg 3, EnqueueNDRangeKernel 2, "
-               "EnqueueMapBuffer 3, EnqueueUnmapMemObject 3, Flush 1, Finish 1");
-  expect_calls("again", s, &o, same);
-  mixed.y = other.y;
-  expect_calls("another output", s, &mixed, "CreateBuffer 1, ReleaseMemObject 1, SetKernelArg 3, "
-               "EnqueueNDRangeKernel 2, EnqueueMapBuffer 3, EnqueueUnmapMemObject 3, Flush 1, "
-               "Finish 1");
-  mixed.b = odd.b;
-  expect_calls("an odd input", s, &mixed, "CreateBuffer 1, SetKernelArg 3, EnqueueNDRangeKernel 2, "
-               "EnqueueWriteBuffer 1, EnqueueMapBuffer 2, EnqueueUnmapMemObject 2, Flush 1, "
-               "Finish 1");
-  mixed.b = o.b;
-  expect_calls("not odd", s, &mixed, "SetKernelArg 3, EnqueueNDRangeKernel 2, "
-               "EnqueueMapBuffer 3, EnqueueUnmapMemObject 3, Flush 1, Finish 1");
-  expect_calls("all odd", s, &odd, "CreateBuffer 2, SetKernelArg 3, EnqueueNDRangeKernel 2, "
-               "EnqueueReadBuffer 1, EnqueueWriteBuffer 2, Flush 1, Finish 1");
-  expect_calls("still odd", s, &odd, "EnqueueNDRangeKernel 2, EnqueueReadBuffer 1, "
-               "EnqueueWriteBuffer 2, Flush 1, Finish 1");
-  wick_session_free(s);
-  free(o.memory), free(other.memory), free(odd.memory);
-  unload_all(&f);
-}
-
 static void far_devices_copy(void **state) {
   static const struct {
     const char *name;
@@ -268,7 +177,7 @@ static void see(void *user, uint32_t step, int after, void *arena) {
   (void)user, (void)step, (void)after, (void)arena;
 }
 
-/* Steps are timed, or seen, one by one: each begins when what is before it has ended. */
+/* Steps that are seen begin when what is before them has ended. */
 static void steps_that_are_watched_end_alone(void **state) {
   (void)state;
   fixture f;
@@ -277,19 +186,14 @@ static void steps_that_are_watched_end_alone(void **state) {
   buffers o = make_buffers(0);
   const void *inputs[] = {o.a, o.b};
   void *outputs[] = {o.y};
-  for (int k = 0; k < 2; k++) {
-    wick_step_profile profile[2] = {{0, 0}};
-    uint32_t before[FAKE_FUNCTIONS];
-    char calls[600];
-    memcpy(before, fake.calls, sizeof before);
-    assert_int_equal(k ? wick_session_run_observed(s, inputs, outputs, see, NULL)
-                       : wick_session_run_profiled(s, inputs, outputs, profile), WICK_OK);
-    check_sum(&o);
-    calls_since(before, calls, sizeof calls);
-    assert_string_equal(calls, "EnqueueNDRangeKernel 2, EnqueueReadBuffer 1, EnqueueWriteBuffer 2, "
-                               "Flush 1, Finish 4");
-    for (int i = 0; i < 2; i++) assert_int_equal(profile[i].calls, !k);
-  }
+  uint32_t before[FAKE_FUNCTIONS];
+  char calls[600];
+  memcpy(before, fake.calls, sizeof before);
+  assert_int_equal(wick_session_run_observed(s, inputs, outputs, see, NULL), WICK_OK);
+  check_sum(&o);
+  calls_since(before, calls, sizeof calls);
+  assert_string_equal(calls, "EnqueueNDRangeKernel 2, EnqueueReadBuffer 1, EnqueueWriteBuffer 2, "
+                             "Flush 1, Finish 4");
   wick_session_free(s);
   free(o.memory);
   unload_all(&f);
@@ -354,76 +258,6 @@ static void buffers_of_the_arena_may_overlap(void **state) {
 }
 
 /* ---- memory of devices ----------------------------------------------------------------------- */
-
-static bool is_mapped(void *page) { return msync(page, 1, MS_ASYNC) == 0; }
-
-/* A place that nobody can read; of a device near by it is the host's. */
-static void memory_of_devices_is_theirs(void **state) {
-  (void)state;
-  for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
-    fixture f;
-    load_plain_for(d, &f);
-    wick_session *s = session_of(&f, OCL_SUM);
-    buffers o = make_buffers(0), on = o;
-    void *a, *b, *y;
-    int ends[2];
-    assert_int_equal(wick_session_allocate(s, 0, &a), WICK_OK);
-    assert_int_equal(wick_session_allocate(s, 1, &b), WICK_OK);
-    assert_int_equal(wick_session_allocate(s, 2, &y), WICK_OK);
-    assert_int_equal(pipe(ends), 0);
-    assert_int_equal(write(ends[1], y, 1), d == FAKE_NEAR ? 1 : -1);
-    close(ends[0]), close(ends[1]);
-    on.a = a, on.b = b, on.y = y;
-    assert_int_equal(wick_session_upload(s, a, o.a, OCL_BYTES), WICK_OK);
-    assert_int_equal(wick_session_upload(s, b, o.b, OCL_BYTES), WICK_OK);
-    if (d == FAKE_FAR)
-      expect_calls("theirs", s, &on, "SetKernelArg 3, EnqueueNDRangeKernel 2, Flush 1, Finish 1");
-    expect_run(s, &on);
-    if (d == FAKE_FAR)
-      expect_calls("again", s, &on, "EnqueueNDRangeKernel 2, Flush 1, Finish 1");
-    assert_int_equal(wick_session_download(s, y, o.y, OCL_BYTES), WICK_OK);
-    check_sum(&o);
-    on.a = y; /* and once more, on what it gave */
-    on.y = a;
-    expect_run(s, &on);
-    memcpy(o.a, o.y, OCL_BYTES);
-    assert_int_equal(wick_session_download(s, a, o.y, OCL_BYTES), WICK_OK);
-    check_sum(&o);
-    bool was = is_mapped(b);
-    wick_session_free(s);
-    assert_true(was && (d == FAKE_NEAR || !is_mapped(b)));
-    free(o.memory);
-    unload_all(&f);
-  }
-}
-
-/* Memory of less bytes than a tensor has is no place for it, whichever it is. */
-static void memory_is_large_enough(void **state) {
-  (void)state;
-  for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
-    fixture f;
-    void *small;
-    load_plain_for(d, &f);
-    wick_session *s = session_of(&f, OCL_SUM);
-    buffers o = make_buffers(0);
-    assert_int_equal(wick_session_allocate(s, 2, &small), WICK_OK);
-    s->memories->size = OCL_BYTES - 1;
-    static const char *const why[] = {"input 0 (x) cannot be in this device's memory",
-                                      "input 1 (x) cannot be in this device's memory",
-                                      "output 0 (y) cannot be in this device's memory"};
-    for (int k = 0; k < 3; k++) {
-      buffers on = o;
-      *(k == 0 ? &on.a : k == 1 ? &on.b : &on.y) = small;
-      assert_int_equal(run(s, &on), WICK_BAD_ARGUMENT);
-      assert_string_equal(wick_session_error(s), why[k]);
-    }
-    s->memories->size = OCL_BYTES;
-    expect_run(s, &o);
-    wick_session_free(s);
-    free(o.memory);
-    unload_all(&f);
-  }
-}
 
 /* ---- processes that are forked --------------------------------------------------------------- */
 
@@ -631,13 +465,13 @@ static void failures_about_faults_are_told(void **state) {
 static void failures_of_loading_are_told(void **state) {
   static const char *const wanted[] = {
       [FAKE_NEAR] = "CreateContext 1/1, CreateProgramWithSource 1/1, BuildProgram 1/1, "
-                    "CreateCommandQueue 0/6, CreateBuffer 1/21, "
-                    "CreateKernel 5/21, SetKernelArg 0/93, EnqueueNDRangeKernel 0/5, "
-                    "EnqueueWriteBuffer 0/6, Finish 0/12",
+                    "CreateCommandQueue 0/3, CreateBuffer 1/12, "
+                    "CreateKernel 5/12, SetKernelArg 0/42, EnqueueNDRangeKernel 0/5, "
+                    "EnqueueWriteBuffer 0/3, Finish 0/6",
       [FAKE_FAR] = "CreateContext 1/1, CreateProgramWithSource 1/1, BuildProgram 1/1, "
-                   "CreateCommandQueue 0/6, CreateBuffer 1/21, "
-                   "CreateKernel 5/21, SetKernelArg 0/70, EnqueueNDRangeKernel 0/5, "
-                   "EnqueueWriteBuffer 0/20, Finish 0/12"};
+                   "CreateCommandQueue 0/3, CreateBuffer 1/12, "
+                   "CreateKernel 5/12, SetKernelArg 0/32, EnqueueNDRangeKernel 0/5, "
+                   "EnqueueFillBuffer 0/11, Finish 0/6"};
   static ocl_plan plan;
   (void)state;
   for (int d = FAKE_NEAR; d <= FAKE_FAR; d++) {
@@ -676,15 +510,13 @@ int main(void) {
       cmocka_unit_test(entries_compute_on_all_devices),
       cmocka_unit_test(texts_are_plain),
       cmocka_unit_test(kernels_are_rehearsed),
+      cmocka_unit_test(sessions_share_the_unit),
       cmocka_unit_test(faults_are_told),
       cmocka_unit_test(arenas_are_limited),
-      cmocka_unit_test(buffers_are_kept),
       cmocka_unit_test(far_devices_copy),
       cmocka_unit_test(steps_that_are_watched_end_alone),
       cmocka_unit_test(buffers_of_the_arena_have_ends),
       cmocka_unit_test(buffers_of_the_arena_may_overlap),
-      cmocka_unit_test(memory_of_devices_is_theirs),
-      cmocka_unit_test(memory_is_large_enough),
       cmocka_unit_test(drivers_are_left_alone_after_fork),
       cmocka_unit_test(failures_of_sessions_are_told),
       cmocka_unit_test(failures_about_faults_are_told),

@@ -3,6 +3,7 @@
  * compile, kernels that are not as the plan says, and the cache: what its files are named by, which
  * programs it keeps, and what is left when one cannot be kept. */
 #include <errno.h>
+#include <sched.h>
 #include <sys/stat.h>
 
 #include "runtime/internal.h"
@@ -523,6 +524,14 @@ static void slow_programs_are_kept(void **state) {
     expect_builds(&plan, !cases[i].is_kept, cases[i].is_kept);
     empty_cache();
   }
+  setenv("WICK_OPENCL_DEVICE", "1", 1); /* no processor: at once */
+  for (uint32_t ms = 999; ms <= 1000; ms++) {
+    fake.build_ms = ms;
+    expect_builds(&plan, 1, 0);
+    assert_int_equal(count_files("", NULL, 0), ms == 1000);
+  }
+  setenv("WICK_OPENCL_DEVICE", "0", 1);
+  empty_cache();
   setenv("WICK_OPENCL_CACHE", "sometimes", 1); /* is not a word */
   fake.build_ms = 0;
   expect_builds(&plan, 1, 0);
@@ -562,7 +571,93 @@ static void nothing_is_left_of_what_is_not_kept(void **state) {
   empty_cache();
 }
 
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+/* Eleven kernels behind a line that all of them need. `from`, in the last one, becomes `to`. */
+static void fill_long(ocl_plan *plan, const char *from, const char *to) {
+  ocl_fill(plan);
+  char *at = plan->source + sprintf(plan->source, "float all;\n%s", ocl_source);
+  for (int k = 5; k < 11; k++)
+    at += sprintf(at, "\n/* nodes: n%d */\n__kernel\nvoid k%d() {\n  float x;\n}\n", k, k);
+  plan->needs.kernel_count = 11;
+  char *found = from ? strstr(strstr(plan->source, "nodes: n10"), from) : NULL;
+  if (found) memcpy(found, to, strlen(to));
+}
+
+static void set_processors(int n) {
+  cpu_set_t set;
+  assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+  for (int i = 0; i < CPU_SETSIZE; i++)
+    if (CPU_ISSET(i, &set) && n-- <= 0) CPU_CLR(i, &set);
+  assert_int_equal(sched_setaffinity(0, sizeof set, &set), 0);
+}
+
+/* Of several kernels each, for devices that are no processors: a file for each, and one that is
+ * damaged is the only one that is made anew. */
+static void long_programs_are_cut(void **state) {
+  static ocl_plan plan;
+  char path[400];
+  (void)state;
+  fake_reset();
+  setenv("WICK_OPENCL_CACHE", "yes", 1);
+  fill_long(&plan, NULL, NULL);
+  expect_builds(&plan, 1, 0);
+  assert_int_equal(count_files(".bin", NULL, 0), 1);
+  empty_cache();
+  setenv("WICK_OPENCL_DEVICE", "1", 1);
+  expect_builds(&plan, 2, 0);
+  expect_builds(&plan, 0, 2);
+  assert_int_equal(count_files("", path, sizeof path), 2);
+  unsetenv("WICK_OPENCL_CACHE"); /* however quickly it is built */
+  assert_int_equal(unlink(path), 0);
+  expect_builds(&plan, 1, 1);
+  expect_builds(&plan, 0, 2);
+  fake.fails = FAKE_CreateKernel; /* files are of something else: all is made anew */
+  fake.fails_at = fake.calls[FAKE_CreateKernel] + 1;
+  fake.code = CL_INVALID_VALUE;
+  expect_builds(&plan, 2, 2);
+  setenv("WICK_OPENCL_CACHE", "no", 1);
+  fill_long(&plan, "void k10", "void k11"); /* not in the order of numbers: one program */
+  expect_builds(&plan, 1, 0);
+  setenv("WICK_OPENCL_DEVICE", "0", 1);
+  empty_cache();
+  fake_reset();
+}
+
+/* Lines have the numbers that they have in the source. */
+static void errors_in_pieces_are_told(void **state) {
+  static ocl_plan plan;
+  fixture f;
+  (void)state;
+  fake_reset();
+  setenv("WICK_OPENCL_CACHE", "no", 1);
+  setenv("WICK_OPENCL_DEVICE", "1", 1);
+  fill_long(&plan, "float x;", "nonsense");
+  uint32_t line = 1, at = 0;
+  for (const char *c = plan.source; c < strstr(plan.source, "nonsense"); c++) line += *c == '\n';
+  char log[64], told[80];
+  snprintf(log, sizeof log, "x:%u:3: error: no nonsense", line);
+  snprintf(told, sizeof told, "line %u: error: no nonsense /* nodes: n10 */; see ", line);
+  fake.log = log;
+  assert_int_equal(load(&plan, &f), WICK_DEVICE_FAILED);
+  if (strncmp(f.detail.text, told, strlen(told))) fail_msg("%s", f.detail.text);
+  unload(&f);
+  assert_int_equal(fake.live, 0);
+  const char *directive = strstr(fake.wrong, "#line ");
+  assert_non_null(directive);
+  assert_int_equal(strncmp(fake.wrong, "float all;\n#line ", 17), 0);
+  assert_int_equal(sscanf(directive, "#line %u", &at), 1);
+  at--;
+  for (const char *c = directive; c < strstr(directive, "nonsense"); c++) at += *c == '\n';
+  assert_int_equal(at, line);
+  setenv("WICK_OPENCL_DEVICE", "0", 1);
+  empty_cache();
+  fake_reset();
+}
+
 int main(void) {
+  set_processors(1); /* the driver of the test is for one thread */
+
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(errors_are_told),
       cmocka_unit_test(logs_are_whole),
@@ -574,6 +669,8 @@ int main(void) {
       cmocka_unit_test(files_of_no_use_are_replaced),
       cmocka_unit_test(slow_programs_are_kept),
       cmocka_unit_test(nothing_is_left_of_what_is_not_kept),
+      cmocka_unit_test(long_programs_are_cut),
+      cmocka_unit_test(errors_in_pieces_are_told),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

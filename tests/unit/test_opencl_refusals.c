@@ -75,27 +75,30 @@ static const wick_cl functions = {.GetDeviceInfo = device_info,
 
 static wick_cl_unit unit_of(void) {
   memset(&driver, 0, sizeof driver);
-  return (wick_cl_unit){.cl = &functions, .plan = {.source = "kernel", .source_size = 6}};
+  return (wick_cl_unit){.cl = &functions,
+                        .pieces = {{.texts = {"kernel"}, .sizes = {6}, .text_count = 1}},
+                        .piece_count = 1, .piece_kernels = 20};
 }
 
 static void programs(void **state) {
   (void)state;
   wick_error_detail why = {{0}};
   wick_cl_unit u = unit_of();
-  assert_int_equal(wick_cl_compile(&u, &why), WICK_OK);
-  assert_ptr_equal(u.program, &handles[PROGRAM]);
+  assert_int_equal(wick_cl_build(&u, false, &why), WICK_OK);
+  assert_ptr_equal(u.pieces[0].program, &handles[PROGRAM]);
   assert_int_equal(driver.programs, 1);
   assert_string_equal(driver.options,
                       "-cl-std=CL1.2 -w -cl-fp32-correctly-rounded-divide-sqrt");
   u = unit_of();
   driver.source = CL_INVALID_VALUE;
-  assert_int_equal(wick_cl_compile(&u, &why), WICK_DEVICE_FAILED);
+  assert_int_equal(wick_cl_build(&u, false, &why), WICK_DEVICE_FAILED);
   assert_string_equal(why.text, "clCreateProgramWithSource: CL_INVALID_VALUE");
   u = unit_of();
   driver.build = CL_OUT_OF_HOST_MEMORY;
-  assert_int_equal(wick_cl_compile(&u, &why), WICK_NO_MEMORY);
+  assert_int_equal(wick_cl_build(&u, false, &why), WICK_NO_MEMORY);
   assert_string_equal(why.text, "clBuildProgram: CL_OUT_OF_HOST_MEMORY");
-  assert_null(u.program);
+  wick_cl_release_programs(&u);
+  assert_null(u.pieces[0].program);
   assert_int_equal(driver.programs, 0);
 }
 
@@ -113,7 +116,8 @@ static void kernels(void **state) {
   assert_null(kernel);
   driver.kernel = CL_OUT_OF_RESOURCES;
   assert_int_equal(wick_cl_kernel(&u, 3, &kernel, &why), WICK_DEVICE_FAILED);
-  assert_string_equal(why.text, "clCreateKernel: CL_OUT_OF_RESOURCES");
+  assert_string_equal(why.text, "clCreateKernel: CL_OUT_OF_RESOURCES, the device has too "
+                                "little memory, or a kernel has failed");
   assert_null(kernel);
 }
 
