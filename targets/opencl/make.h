@@ -18,12 +18,12 @@ typedef struct {
 /* Launches of an instruction, by the first of the functions below that does it. */
 wk_status wk_cl_add_inst(wk_cl_unit *u, const wk_program *p, const wk_inst *i) WK_MUST_CHECK;
 
-/* Elements of the outputs, some per work item (CPU) or one (GPU). */
+/* Elements of the outputs, many per work item (CPU), or one or a vector (GPU). */
 bool wk_cl_make_each(const wk_cl_making *m);
 /* Products on tiles (tile.h): matmul, and convolutions as products over taps. */
 bool wk_cl_make_matmul(const wk_cl_making *m);
 bool wk_cl_make_conv(const wk_cl_making *m);
-/* Convolutions of each channel by itself (CPU). */
+/* Convolutions of each channel by itself (depthwise.h). */
 bool wk_cl_make_depthwise(const wk_cl_making *m);
 /* Folds of many elements by a work-group (GPU). */
 bool wk_cl_make_reduce(const wk_cl_making *m);
