@@ -123,7 +123,7 @@ static void add_item(const wk_cl_depthwise *v) {
   wk_str_printf(b, "const %s lo = t / %lld%s %% %lld%s * %d;\n", type, runs, u, pieces, u,
                 v->pixels);
   wk_str_printf(b, "const %s rest = t / %lld%s;\n", flat, runs * pieces, u);
-  wk_cl_split(&v->l, 'i', last_axis(v), v->y->dims, 1, "rest");
+  wk_cl_split(&v->l, 'i', 0, last_axis(v), v->y->dims, 1, "rest");
 }
 
 /* Some window leaves the image along the axis. */

@@ -48,6 +48,7 @@ bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_pro
   *x = (wk_cl_loops){.b = &k->body, .a = a, .kernel = k, .inst = i, .is_wide = is_wide};
   if (!wk_inst_c_loops(i, a, &x->l) || k->n_args + i->n_operands > WK_CL_MAX_OPERANDS) return false;
   x->base = wk_arena_alloc(a, i->n_operands * sizeof *x->base);
+  x->space = wk_arena_alloc(a, i->n_operands * sizeof *x->space);
   for (uint32_t o = 0; o < i->n_operands; o++) {
     const wk_view *v = &i->operands[o];
     if (v->buffer == WK_NONE || o == left_out) continue;
@@ -61,8 +62,10 @@ bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_pro
 
 const char *wk_cl_element(const wk_cl_loops *x, const wk_inst_c_read *r) {
   wk_view v = x->inst->operands[r->operand];
+  wk_inst_c_read read = *r;
   if (x->base[r->operand]) v.offset = 0; /* it is an argument */
-  return wk_inst_c_element(x->a, &v, x->base[r->operand], r);
+  read.space = x->space[r->operand];
+  return wk_inst_c_element(x->a, &v, x->base[r->operand], &read);
 }
 
 void wk_cl_positions(wk_str *b, char letter, int rank, const int64_t *dims, int skip,
@@ -77,26 +80,38 @@ void wk_cl_positions(wk_str *b, char letter, int rank, const int64_t *dims, int 
   }
 }
 
-const char *wk_cl_flat_type(const wk_cl_loops *x) {
-  return strcmp(x->type, "int") == 0 ? "uint" : "long";
-}
+const char *wk_cl_flat_type(const wk_cl_loops *x) { return *x->type == 'i' ? "uint" : "long"; }
 
-void wk_cl_split(const wk_cl_loops *x, char letter, int rank, const int64_t *dims, int skip,
-                 const char *flat) {
-  const char *suffix = strcmp(x->type, "int") == 0 ? "u" : "";
-  int64_t run = 1, all = wk_cl_product(rank, dims, skip);
-  for (int d = rank - 1; d >= 0; d--) {
+static const char *suffix(const wk_cl_loops *x) { return *x->type == 'i' ? "u" : ""; }
+
+void wk_cl_split(const wk_cl_loops *x, char letter, int first, int rank, const int64_t *dims,
+                 int skip, const char *flat) {
+  int64_t run = 1, all = 1;
+  for (int d = first; d < rank; d++) all *= d == skip ? 1 : dims[d];
+  for (int d = rank - 1; d >= first; d--) {
     if (d == skip) continue;
     wk_str_printf(x->b, "const %s %c%d = ", x->type, letter, d);
     if (dims[d] == 1) wk_str_add(x->b, "0;\n");
     else {
-      wk_str_printf(x->b, "(%s)", flat);
-      if (run > 1) wk_str_printf(x->b, " / %lld%s", (long long)run, suffix);
-      if (run * dims[d] < all) wk_str_printf(x->b, " %% %lld%s", (long long)dims[d], suffix);
+      wk_str_add(x->b, flat);
+      if (run > 1) wk_str_printf(x->b, " / %lld%s", (long long)run, suffix(x));
+      if (run * dims[d] < all) wk_str_printf(x->b, " %% %lld%s", (long long)dims[d], suffix(x));
       wk_str_add(x->b, ";\n");
     }
     run *= dims[d];
   }
+}
+
+void wk_cl_split_fast(const wk_cl_loops *x, char letter, int first, int rank, const int64_t *dims,
+                      int fast, const char *flat) {
+  if (fast < first || fast == rank - 1) {
+    wk_cl_split(x, letter, first, rank, dims, -1, flat);
+    return;
+  }
+  wk_str_printf(x->b, "const %s %c%d = %s %% %lld%s;\n", x->type, letter, fast, flat,
+                (long long)dims[fast], suffix(x));
+  wk_cl_split(x, letter, first, rank, dims, fast,
+              wk_arena_printf(x->a, "%s / %lld%s", flat, (long long)dims[fast], suffix(x)));
 }
 
 int64_t wk_cl_product(int rank, const int64_t *dims, int skip) {

@@ -13,7 +13,8 @@ typedef struct {
   wk_cl_kernel *kernel;
   const wk_inst *inst;
   wk_inst_c l;
-  const char **base; /* of each operand: pointer to its first element; NULL: scratch, or none */
+  const char **base;  /* of each operand: pointer to its first element; NULL: scratch, or none */
+  const char **space; /* of each operand: address space that `base` points to; NULL: global */
   bool is_wide;      /* a work item does many elements: neighbours become vectors */
   const char *type;  /* of positions: "int" where they and all offsets are of 31 bits and the work
                         item does few elements, else "long" */
@@ -30,10 +31,13 @@ bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_pro
 void wk_cl_positions(wk_str *b, char letter, int rank, const int64_t *dims, int skip,
                      const char *flat);
 
-/* The same as variables of x->type, from a flat position of wk_cl_flat_type: ints are made by
- * divisions of unsigned numbers, which are the cheapest. */
-void wk_cl_split(const wk_cl_loops *x, char letter, int rank, const int64_t *dims, int skip,
-                 const char *flat);
+/* The same from axis `first` on as variables of x->type, from a flat position of wk_cl_flat_type:
+ * ints are made by divisions of unsigned numbers, which are the cheapest. */
+void wk_cl_split(const wk_cl_loops *x, char letter, int first, int rank, const int64_t *dims,
+                 int skip, const char *flat);
+/* All of them, axis `fast` the fastest; `flat` is a name. */
+void wk_cl_split_fast(const wk_cl_loops *x, char letter, int first, int rank, const int64_t *dims,
+                      int fast, const char *flat);
 const char *wk_cl_flat_type(const wk_cl_loops *x); /* "uint" or "long" */
 
 /* Of all dims but number `skip` (-1: of all). */

@@ -27,7 +27,7 @@ bool wk_cl_make_conv(const wk_cl_making *m);
 bool wk_cl_make_depthwise(const wk_cl_making *m);
 /* Folds of many elements by a work-group (GPU). */
 bool wk_cl_make_reduce(const wk_cl_making *m);
-/* Chains of map and reduce, row by row (CPU). */
+/* Chains of map and reduce, row by row (nest.h). */
 bool wk_cl_make_nest(const wk_cl_making *m);
 
 #endif

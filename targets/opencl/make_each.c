@@ -122,7 +122,7 @@ static void item_gpu(const wk_cl_making *m, wk_cl_loops *x, wk_cl_kernel *k, int
                 (long long)row, u);
   if (lanes > 1) wk_str_printf(x->b, " * %d", lanes);
   wk_str_add(x->b, ";\n");
-  wk_cl_split(x, 'i', x->l.rank, x->l.dims, axis, "row");
+  wk_cl_split(x, 'i', 0, x->l.rank, x->l.dims, axis, "row");
   if (lanes > 1) wk_cl_end_lanes(x, m->p, axis, lanes, NULL);
   else wk_cl_at(x);
 }

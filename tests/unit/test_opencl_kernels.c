@@ -2,7 +2,7 @@
  * Kernels for GPUs of several sizes, on the first device that there is: graphs of
  * opencl_kernels.def against the evaluator, integers bit for bit. Where there is no device all of
  * it is skipped.
- *   test_opencl_kernels [DEVICE]   one of the sizes: few, many, small */
+ *   test_opencl_kernels [DEVICE [GRAPH]]   one of the sizes: few, many, small; a graph's number */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,6 +25,7 @@ enum { BATCH = 20 };
 static char folder[] = "/tmp/wick-opencl-kernels-XXXXXX";
 static bool has_device;
 static const char *wanted; /* NULL: all */
+static size_t only = SIZE_MAX; /* all */
 static wick_opencl_info here;
 
 static const struct {
@@ -171,7 +172,8 @@ static void kernels_compute(void **state) {
   if (!has_device) skip();
   for (size_t d = 0; d < WK_COUNTOF(devices); d++) {
     if (wanted && strcmp(devices[d].name, wanted) != 0) continue;
-    for (size_t k = 0; k < WK_COUNTOF(graphs); k += BATCH) {
+    if (only < WK_COUNTOF(graphs)) bad += check_batch(d, only, 1);
+    for (size_t k = 0; k < WK_COUNTOF(graphs) && only == SIZE_MAX; k += BATCH) {
       size_t left = WK_COUNTOF(graphs) - k;
       bad += check_batch(d, k, left < BATCH ? left : BATCH);
     }
@@ -182,5 +184,6 @@ static void kernels_compute(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_compute)};
   if (argc > 1) wanted = argv[1];
+  if (argc > 2) only = strtoul(argv[2], NULL, 10);
   return cmocka_run_group_tests(tests, prepare, clean);
 }
