@@ -99,6 +99,7 @@ static const char *loaded(const wk_cl_depthwise *v, wk_dtype t, const char *poin
   wk_arena *a = v->m->a;
   int n = v->lanes;
   if (n == 1) {
+    pointer = wk_arena_printf(a, "(%s)", pointer);
     const char *scalar = wk_cl_tile_scalar(a, t, pointer, "0");
     return v->sum == WK_F32 ? scalar : wk_arena_printf(a, "(uint)(%s)", scalar);
   }

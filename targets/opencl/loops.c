@@ -189,6 +189,16 @@ void wk_cl_step(const wk_cl_loops *x, const char *const *acc) {
   assign(x, acc, "s");
 }
 
+void wk_cl_step_with(const wk_cl_loops *x, const char *const *acc, const char *element,
+                     const char *const *index) {
+  uint32_t n = x->l.begin->n_results;
+  const char **in = wk_arena_alloc(x->a, (n + 1) * sizeof *in);
+  memcpy(in, acc, n * sizeof *in);
+  in[n] = element;
+  wk_expr_c_print(x->b, x->l.step, &(wk_expr_c){.name = "s", .inputs = in, .index = index});
+  assign(x, acc, "s");
+}
+
 static void for_inner(const wk_cl_loops *x, int skip) {
   for (int d = 0; d < x->l.inner_rank; d++) {
     if (d == skip) continue;

@@ -57,6 +57,9 @@ void wk_cl_end(const wk_cl_loops *x, const char *const *accumulators);
 void wk_cl_begin(const wk_cl_loops *x);
 /* One step of the fold at k0, k1, …; accumulators are assigned. */
 void wk_cl_step(const wk_cl_loops *x, const char *const *accumulators);
+/* The same step for another element than the one that is read, at other positions. */
+void wk_cl_step_with(const wk_cl_loops *x, const char *const *accumulators, const char *element,
+                     const char *const *index);
 /* Folds of parts can be joined: it is a reduce to one value. */
 bool wk_cl_is_joinable(const wk_cl_loops *x);
 /* pair[0] becomes what both parts are together. */

@@ -27,6 +27,8 @@ bool wk_cl_make_conv(const wk_cl_making *m);
 bool wk_cl_make_depthwise(const wk_cl_making *m);
 /* Folds of many elements by a work-group (GPU). */
 bool wk_cl_make_reduce(const wk_cl_making *m);
+/* Where the greatest or least of many elements is, by a work-group (GPU). */
+bool wk_cl_make_find(const wk_cl_making *m);
 /* Chains of map and reduce, row by row (nest.h). */
 bool wk_cl_make_nest(const wk_cl_making *m);
 

@@ -29,10 +29,12 @@ static size_t only = SIZE_MAX; /* all */
 static wick_opencl_info here;
 
 static const struct {
-  const char *arguments, *body;
+  const char *arguments, *body, *mark;
 } graphs[] = {
 #include "tests/unit/opencl_kernels.def"
 };
+
+static bool has_mark[WK_COUNTOF(graphs)];
 
 /* GPUs that are busy with little, and with much more than there is. */
 static const struct {
@@ -147,6 +149,22 @@ static int differs(const opencl_batch *b, uint32_t entry, size_t number, const c
   return bad;
 }
 
+/* Whether the kernels of an entry have what the graph is here for. */
+static void look_for_mark(const opencl_batch *b, uint32_t entry, size_t number) {
+  char path[80];
+  const wk_emit_options o = {.model_name = "batch", .command = ""};
+  const wk_instance *t = b->targets->list[0];
+  wk_emit_result result = {.scratch_bytes = -1};
+  wk_file text;
+  snprintf(path, sizeof path, "%s/text.cl", folder);
+  wk_status s = wk_emit_output(&t->target->outputs[0], t, &b->entries[entry], 1, &o, path, &result);
+  if (!s) s = wk_file_map(path, &text);
+  if (s) fail_msg("graph %zu: %s", number, s->message);
+  if (memmem(text.data, text.size, graphs[number].mark, strlen(graphs[number].mark)))
+    has_mark[number] = true;
+  wk_file_unmap(&text);
+}
+
 static int check_batch(size_t device, size_t first, size_t n) {
   char target[96];
   wk_targets t;
@@ -159,7 +177,10 @@ static int check_batch(size_t device, size_t first, size_t n) {
   for (size_t k = 0; k < n; k++) modules[k] = module_of(first + k);
   s = opencl_batch_make(&b, &t, modules, n);
   if (s) fail_msg("graphs from %zu on, %s: %s", first, devices[device].name, s->message);
-  for (size_t k = 0; k < n; k++) bad += differs(&b, (uint32_t)k, first + k, devices[device].name);
+  for (size_t k = 0; k < n; k++) {
+    bad += differs(&b, (uint32_t)k, first + k, devices[device].name);
+    look_for_mark(&b, (uint32_t)k, first + k);
+  }
   opencl_batch_free(&b);
   for (size_t k = 0; k < n; k++) wk_module_free(modules[k]);
   wk_targets_close(&t);
@@ -177,6 +198,10 @@ static void kernels_compute(void **state) {
       size_t left = WK_COUNTOF(graphs) - k;
       bad += check_batch(d, k, left < BATCH ? left : BATCH);
     }
+  }
+  for (size_t k = 0; k < WK_COUNTOF(graphs) && !wanted; k++) {
+    if (!has_mark[k]) print_error("graph %zu: no kernel has '%s'\n", k, graphs[k].mark);
+    bad += !has_mark[k];
   }
   assert_int_equal(bad, 0);
 }
