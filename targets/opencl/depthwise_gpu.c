@@ -13,6 +13,7 @@
 enum {
   MOST_PIXELS = 8,
   MOST_COLUMNS = 64,
+  MOST_TAPS = 49,  /* of a window whose rows are unrolled */
   REGISTERS = 100, /* for columns, weights and sums */
   BUSY = 128       /* work items that keep a unit busy */
 };
@@ -146,9 +147,9 @@ static void begin_rows(const wk_cl_depthwise *v) {
   wk_str inside = {0};
   for (int d = 0; d < v->spatial - 1; d++) {
     long long size = v->x->dims[d + 2];
-    wk_str_printf(b, "WK_UNROLL for (int t%d = 0; t%d < %lld; t%d++) {\n%s%s h%d = i%d * %lld + "
-                  "t%d * %lld - %lld;\n", d, d, (long long)v->w->dims[d + 2], d,
-                  clips(v, d) ? "" : "const ", v->l.type, d, d + 2,
+    wk_str_printf(b, "%sfor (int t%d = 0; t%d < %lld; t%d++) {\n%s%s h%d = i%d * %lld + "
+                  "t%d * %lld - %lld;\n", v->taps <= MOST_TAPS ? "WK_UNROLL " : "", d, d,
+                  (long long)v->w->dims[d + 2], d, clips(v, d) ? "" : "const ", v->l.type, d, d + 2,
                   (long long)v->c->strides.v[d], d, (long long)v->c->dilations.v[d],
                   (long long)v->c->pads.v[d]);
     if (!clips(v, d)) continue;

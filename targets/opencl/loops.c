@@ -49,6 +49,9 @@ bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_pro
   if (!wk_inst_c_loops(i, a, &x->l) || k->n_args + i->n_operands > WK_CL_MAX_OPERANDS) return false;
   x->base = wk_arena_alloc(a, i->n_operands * sizeof *x->base);
   x->space = wk_arena_alloc(a, i->n_operands * sizeof *x->space);
+  x->instead = wk_arena_alloc(a, i->n_operands * sizeof *x->instead);
+  x->twin = wk_arena_alloc(a, i->n_operands * sizeof *x->twin);
+  x->twin_base = wk_arena_alloc(a, i->n_operands * sizeof *x->twin_base);
   for (uint32_t o = 0; o < i->n_operands; o++) {
     const wk_view *v = &i->operands[o];
     if (v->buffer == WK_NONE || o == left_out) continue;
@@ -63,6 +66,7 @@ bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_pro
 const char *wk_cl_element(const wk_cl_loops *x, const wk_inst_c_read *r) {
   wk_view v = x->inst->operands[r->operand];
   wk_inst_c_read read = *r;
+  if (x->instead[r->operand]) return x->instead[r->operand];
   if (x->base[r->operand]) v.offset = 0; /* it is an argument */
   read.space = x->space[r->operand];
   return wk_inst_c_element(x->a, &v, x->base[r->operand], &read);
@@ -151,6 +155,10 @@ void wk_cl_end(const wk_cl_loops *x, const char *const *accumulators) {
     memcpy(y.at, x->l.at, sizeof y.at);
     if (x->inst->operands[k].buffer != WK_NONE)
       wk_str_printf(x->b, "%s = y%u;\n", wk_cl_element(x, &y), k);
+    y.space = "__local";
+    if (x->twin[k])
+      wk_str_printf(x->b, "%s = y%u;\n",
+                    wk_inst_c_element(x->a, x->twin[k], x->twin_base[k], &y), k);
   }
 }
 

@@ -15,6 +15,9 @@ typedef struct {
   wk_inst_c l;
   const char **base;  /* of each operand: pointer to its first element; NULL: scratch, or none */
   const char **space; /* of each operand: address space that `base` points to; NULL: global */
+  const wk_view **twin; /* of each output: local memory that gets the results, too; NULL: none */
+  const char **twin_base;
+  const char **instead; /* of each operand: what stands for its elements; NULL: the memory */
   bool is_wide;      /* a work item does many elements: neighbours become vectors */
   const char *type;  /* of positions: "int" where they and all offsets are of 31 bits and the work
                         item does few elements, else "long" */

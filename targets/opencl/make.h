@@ -18,6 +18,14 @@ typedef struct {
 /* Launches of an instruction, by the first of the functions below that does it. */
 wk_status wk_cl_add_inst(wk_cl_unit *u, const wk_program *p, const wk_inst *i) WK_MUST_CHECK;
 
+/* A map, copy or fill whose results do not depend on where they are. */
+bool wk_cl_is_plain(const wk_inst *i);
+/* The same plain instruction with axes in the order of the output's memory, those joined that are
+ * one in all operands. */
+wk_inst *wk_cl_flat(const wk_cl_making *m);
+
+/* Maps and copies between tensors that lie along different axes (GPU). */
+bool wk_cl_make_turn(const wk_cl_making *m);
 /* Elements of the outputs, many per work item (CPU), or one or a vector (GPU). */
 bool wk_cl_make_each(const wk_cl_making *m);
 /* Products on tiles (tile.h): matmul, and convolutions as products over taps. */

@@ -36,9 +36,7 @@ static bool joins(const wk_inst *i, int outer, int axis) {
   return true;
 }
 
-/* The same instruction with axes in the order of memory, those joined that are one in all
- * operands. What it computes at a position must not depend on where that is. */
-static wk_inst *flat(const wk_cl_making *m) {
+wk_inst *wk_cl_flat(const wk_cl_making *m) {
   wk_inst *f = wk_arena_alloc(m->a, sizeof *f);
   int order[WK_MAX_RANK], n = 0;
   *f = *m->inst;
@@ -67,7 +65,7 @@ static wk_inst *flat(const wk_cl_making *m) {
   return f;
 }
 
-static bool is_plain(const wk_inst *i) {
+bool wk_cl_is_plain(const wk_inst *i) {
   return (i->op == WK_OP_MAP && !uses_index(i)) || i->op == WK_OP_COPY || i->op == WK_OP_FILL;
 }
 
@@ -110,7 +108,7 @@ static void items_cpu(wk_cl_loops *x, wk_cl_kernel *k, int axis) {
 
 static void item_gpu(const wk_cl_making *m, wk_cl_loops *x, wk_cl_kernel *k, int axis) {
   int64_t n = wk_cl_product(x->l.rank, x->l.dims, -1), row = x->l.dims[axis];
-  int lanes = is_plain(x->inst) ? wk_cl_lanes_for(m->device, n, row) : 1;
+  int lanes = wk_cl_is_plain(x->inst) ? wk_cl_lanes_for(m->device, n, row) : 1;
   const char *flat = wk_cl_flat_type(x), *u = strcmp(flat, "uint") ? "" : "u";
   n /= lanes, row /= lanes;
   k->local[0] = wk_cl_group_for(m->device, n);
@@ -138,7 +136,7 @@ static int inner_axis(const wk_cl_loops *x) {
 bool wk_cl_make_each(const wk_cl_making *m) {
   wk_cl_kernel k = {.what = wk_op_get(m->inst->op)->name, .node = m->inst->name};
   wk_cl_loops x;
-  const wk_inst *i = is_plain(m->inst) ? flat(m) : m->inst;
+  const wk_inst *i = wk_cl_is_plain(m->inst) ? wk_cl_flat(m) : m->inst;
   if (!wk_cl_loops_open(&x, m->a, &k, m->p, i, WK_NONE, m->device->family == WK_CL_CPU))
     return false;
   if (wk_cl_product(x.l.rank, x.l.dims, -1) == 0) return true;

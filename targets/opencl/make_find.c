@@ -44,8 +44,8 @@ static void add_piece(const find *f) {
   const char *flat = wk_cl_flat_type(&f->x), *const acc[] = {"a0", "a1", NULL};
   long long piece = wk_ceil_div(f->elements, f->rows.items), n = f->elements;
   wk_cl_begin(&f->x);
-  wk_str_printf(b, "const %s end = min((item + 1) * (%s)%lld, (%s)%lld);\n", flat, flat, piece, flat,
-                n);
+  wk_str_printf(b, "const %s end = min((item + 1) * (%s)%lld, (%s)%lld);\n", flat, flat, piece,
+                flat, n);
   wk_str_printf(b, "for (%s e = item * (%s)%lld; e < end; e++) {\n", flat, flat, piece);
   wk_cl_split(&f->x, 'k', 0, f->x.l.inner_rank, f->x.l.inner_dims, -1, "e");
   wk_cl_step(&f->x, acc);

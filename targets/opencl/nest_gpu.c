@@ -2,7 +2,8 @@
  * Nests on GPUs: a work-group does a row, or several short ones, one instruction after the other.
  * Rows of scratch are in local memory, single elements in memory of each work item. An element is
  * always the work of the same item (rows.h), so that most instructions need no barrier between
- * them. */
+ * them. What the nest writes to global memory and reads again is in local memory, too, if that has
+ * room: global memory is written once. */
 #include <string.h>
 
 #include "compiler/cgen/expr_c.h"
@@ -190,6 +191,94 @@ static void add_barrier(nest *n, size_t j) {
   n->barrier = j;
 }
 
+/* ---- kept rows ------------------------------------------------------------------------------- */
+
+/* Where a buffer of global memory is written first and last, and read last after that. */
+typedef struct {
+  size_t first, last, read;
+  const wk_view *view; /* as it is written */
+} kept;
+
+/* False: it is not written, not read again, or not element by element. */
+static bool find_uses(const nest *n, uint32_t buffer, kept *k) {
+  bool is_written = false;
+  *k = (kept){0};
+  for (size_t j = 0; j < n->body->insts.n; j++) {
+    const wk_inst *i = n->body->insts.data[j];
+    for (uint32_t o = i->n_operands; o-- > 0;) { /* an instruction reads before it writes */
+      const wk_view *v = &i->operands[o];
+      if (v->buffer != buffer) continue;
+      if (!is_own(n, j, o) || elements_of(i, n->outer) == 1 || v->step) return false;
+      if (o >= i->n_out && is_written) k->read = j;
+      if (o >= i->n_out) continue;
+      if (!is_written) k->first = j, k->view = v;
+      is_written = true;
+      k->last = j;
+    }
+  }
+  return is_written && k->read > k->first;
+}
+
+/* A row as it is in local memory. */
+static wk_view *row_view(const nest *n, const wk_view *v) {
+  wk_view *w = wk_arena_alloc(n->m->a, sizeof *w);
+  int64_t run = 1;
+  *w = *v;
+  w->offset = 0;
+  for (int d = v->rank - 1; d >= 0; d--) {
+    w->strides[d] = d < n->outer ? 0 : run;
+    run *= d < n->outer ? 1 : v->dims[d];
+  }
+  return w;
+}
+
+/* Reads behind the first write, and writes before the last one, go to local memory. */
+static void keep_row(nest *n, uint32_t buffer, const kept *k, int number, int64_t bytes) {
+  const wk_view *row = row_view(n, k->view);
+  const char *base = wk_arena_printf(n->m->a, "(__local char *)r%d + sub * %lld", number,
+                                     (long long)bytes);
+  for (size_t j = k->first; j < n->body->insts.n; j++) {
+    wk_cl_loops *x = &n->loops[j];
+    wk_inst *copy = wk_arena_alloc(n->m->a, sizeof *copy);
+    *copy = *x->inst;
+    copy->operands = wk_arena_alloc(n->m->a, copy->n_operands * sizeof *copy->operands);
+    memcpy(copy->operands, x->inst->operands, copy->n_operands * sizeof *copy->operands);
+    x->inst = copy;
+    for (uint32_t o = 0; o < copy->n_operands; o++) {
+      if (copy->operands[o].buffer != buffer) continue;
+      bool is_out = o < copy->n_out;
+      if (is_out && j == k->last) {
+        if (k->read > j) x->twin[o] = row, x->twin_base[o] = base;
+      } else if (is_out || j > k->first) {
+        memcpy(copy->operands[o].strides, row->strides, sizeof row->strides);
+        x->base[o] = base;
+        x->space[o] = "__local";
+      }
+    }
+  }
+}
+
+static void keep_rows(nest *n) {
+  bool *seen = wk_arena_alloc(n->m->a, n->m->p->buffers.n * sizeof *seen);
+  int number = 0;
+  for (size_t j = 0; j < n->body->insts.n; j++)
+    for (uint32_t o = 0; o < n->body->insts.data[j]->n_out; o++) {
+      const wk_view *v = &n->body->insts.data[j]->operands[o];
+      kept k;
+      if (v->buffer == WK_NONE || seen[v->buffer] || is_scratch(n->m->p, v)) continue;
+      seen[v->buffer] = true;
+      if (!find_uses(n, v->buffer, &k)) continue;
+      int64_t size = wk_dtype_size(v->dtype), elements = elements_of(n->body->insts.data[j],
+                                                                     n->outer);
+      int64_t bytes = wk_ceil_div(elements * size, 8) * 8, all = bytes * n->rows.rows;
+      if (2 * (n->k->local_bytes + (uint64_t)all) > n->m->device->info.local_memory) continue;
+      wk_str_printf(&n->k->body, "__local %s r%d[%lld];\n", wk_expr_c_type(v->dtype), number,
+                    (long long)wk_ceil_div(all, size));
+      n->k->local_bytes += (uint64_t)all;
+      keep_row(n, v->buffer, &k, number++, bytes);
+    }
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static bool open_body(nest *n) {
@@ -232,6 +321,7 @@ bool wk_cl_nest_gpu(const wk_cl_making *m) {
   place_scratch(&n);
   for (size_t j = 0; j < n.body->insts.n; j++)
     if (is_fold(&n, j)) wk_cl_rows_declare(&n.rows, &n.loops[j], (int)j);
+  keep_rows(&n);
   wk_cl_rows_begin(&n.rows, &n.loops[0]);
   wk_cl_split(&n.loops[0], 'i', 0, n.outer, first->operands[0].dims, -1, "row");
   for (size_t j = 0; j < n.body->insts.n; j++) add_body(&n, j);
