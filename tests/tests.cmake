@@ -116,6 +116,10 @@ if(OCLGRIND AND NOT WICK_SANITIZE)
   set_tests_properties(unit/test_random_opencl_oclgrind PROPERTIES
     ENVIRONMENT "${under};OCLGRIND_DATA_RACES=1;${scalar}"
     FAIL_REGULAR_EXPRESSION "Invalid (read|write)|data race")
+  add_test(NAME unit/test_opencl_kernels_oclgrind COMMAND test_opencl_kernels few)
+  set_tests_properties(unit/test_opencl_kernels_oclgrind PROPERTIES
+    ENVIRONMENT "${under};OCLGRIND_DATA_RACES=1;${scalar}"
+    FAIL_REGULAR_EXPRESSION "Invalid (read|write)|data race")
 elseif(NOT WICK_SANITIZE)
   message(STATUS "Without oclgrind: its tests are not there")
 endif()

@@ -20,7 +20,8 @@ const char *wk_inst_c_element(wk_arena *a, const wk_view *v, const char *base,
   const char *type = wk_expr_c_type(v->dtype);
   if (r->inside) wk_str_printf(&b, "(%s ? ", r->inside);
   if (r->packed) wk_str_printf(&b, "wk_bytes_%s(&", wk_dtype_name(r->packed));
-  if (base) wk_str_printf(&b, "((WK_GLOBAL %s *)(%s + %lld))[0", type, base, (long long)v->offset);
+  if (base) wk_str_printf(&b, "((%s %s *)(%s + %lld))[0", r->space ? r->space : "WK_GLOBAL", type,
+                          base, (long long)v->offset);
   else wk_str_printf(&b, "((%s *)((char *)t%u + %lld))[0", type, v->buffer, (long long)v->offset);
   for (int k = 0; k < v->rank; k++)
     if (v->dims[k] != 1 && v->strides[k] != 0)

@@ -26,6 +26,7 @@ typedef struct {
   const char *inside;          /* C condition under which there is one; NULL: always */
   int64_t outside;             /* what it is elsewhere */
   wk_dtype packed;             /* of bytes: the f32 or f16 that begins there; 0: the byte itself */
+  const char *space;           /* address space that the base points to; NULL: WK_GLOBAL */
 } wk_inst_c_read;
 
 /* A position along an axis of `size`, read from a tensor of integers: p0, p1, … Negative ones

@@ -68,7 +68,7 @@ extern const wk_inst_pass wk_inst_passes[];
 extern const size_t wk_inst_passes_count;
 
 /* Chains of reduce and map become nests, run row by row with their rows in SCRATCH: for targets
- * whose threads have caches. */
+ * whose threads have caches or whose groups have memory. */
 wk_status wk_inst_dead_stores(wk_program *p, wk_arena *scratch, int64_t *changes) WK_MUST_CHECK;
 wk_status wk_inst_fuse_nests(wk_program *p, wk_arena *scratch, int64_t *changes) WK_MUST_CHECK;
 

@@ -9,7 +9,7 @@
 /* Asked in this order; the first that does makes the instruction's kernels. */
 static bool (*const makers[])(const wk_cl_making *m) = {
     wk_cl_make_matmul, wk_cl_make_depthwise, wk_cl_make_conv, wk_cl_make_nest, wk_cl_make_reduce,
-    wk_cl_make_each};
+    wk_cl_make_find,   wk_cl_make_turn,      wk_cl_make_each};
 
 static wk_status add_block(wk_cl_unit *u, const wk_program *p, const wk_block *b);
 

@@ -7,11 +7,51 @@
 
 enum { BLOCK = 64 }; /* accumulators that are carried through a fold side by side */
 
+/* ---- positions ------------------------------------------------------------------------------- */
+
+/* Elements that the view reaches along its axes, each by itself; LARGE: more. */
+enum { LARGE = 1 << 30, LARGE_STEP = 1 << 20 };
+
+static bool is_small_view(const wk_view *v) {
+  int64_t reach = 1, count = 1;
+  for (int d = 0; d < v->rank; d++) {
+    if (v->dims[d] >= LARGE || count >= LARGE) return false;
+    count *= v->dims[d] ? v->dims[d] : 1;
+    if (v->dims[d] > 1 && wk_cl_magnitude(v->strides[d]) >= LARGE) return false;
+    if (v->dims[d] > 1) reach += (v->dims[d] - 1) * wk_cl_magnitude(v->strides[d]);
+    if (reach >= LARGE) return false;
+  }
+  return count < LARGE;
+}
+
+/* Strides, dilations and pads; they are what positions are multiplied by and moved. */
+static bool has_small_lists(const wk_inst *i) {
+  const wk_op_info *op = wk_op_get(i->op);
+  for (int k = 0; k < op->n_fields; k++) {
+    if (op->fields[k].kind != WK_FIELD_INTS) continue;
+    const wk_ints *list = (const void *)((const char *)i->attrs + op->fields[k].offset);
+    for (int64_t n = 0; n < list->n; n++)
+      if (wk_cl_magnitude(list->v[n]) >= LARGE_STEP) return false;
+  }
+  return true;
+}
+
+static bool is_small(const wk_inst *i, const wk_inst_c *l) {
+  for (uint32_t o = 0; o < i->n_operands; o++)
+    if (i->operands[o].buffer != WK_NONE && !is_small_view(&i->operands[o])) return false;
+  return has_small_lists(i) && wk_cl_product(l->rank, l->dims, -1) < LARGE &&
+         wk_cl_product(l->inner_rank, l->inner_dims, -1) < LARGE;
+}
+
 bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_program *p,
                       const wk_inst *i, uint32_t left_out, bool is_wide) {
   *x = (wk_cl_loops){.b = &k->body, .a = a, .kernel = k, .inst = i, .is_wide = is_wide};
   if (!wk_inst_c_loops(i, a, &x->l) || k->n_args + i->n_operands > WK_CL_MAX_OPERANDS) return false;
   x->base = wk_arena_alloc(a, i->n_operands * sizeof *x->base);
+  x->space = wk_arena_alloc(a, i->n_operands * sizeof *x->space);
+  x->instead = wk_arena_alloc(a, i->n_operands * sizeof *x->instead);
+  x->twin = wk_arena_alloc(a, i->n_operands * sizeof *x->twin);
+  x->twin_base = wk_arena_alloc(a, i->n_operands * sizeof *x->twin_base);
   for (uint32_t o = 0; o < i->n_operands; o++) {
     const wk_view *v = &i->operands[o];
     if (v->buffer == WK_NONE || o == left_out) continue;
@@ -19,14 +59,17 @@ bool wk_cl_loops_open(wk_cl_loops *x, wk_arena *a, wk_cl_kernel *k, const wk_pro
     uint32_t at = wk_cl_add_operand(k, p, v);
     x->base[o] = wk_arena_printf(a, "g%u + o%u", at, at);
   }
+  x->type = !is_wide && is_small(i, &x->l) ? "int" : "long";
   return true;
 }
 
-/* As a C expression of its type in memory. */
-static const char *element(const wk_cl_loops *x, const wk_inst_c_read *r) {
+const char *wk_cl_element(const wk_cl_loops *x, const wk_inst_c_read *r) {
   wk_view v = x->inst->operands[r->operand];
+  wk_inst_c_read read = *r;
+  if (x->instead[r->operand]) return x->instead[r->operand];
   if (x->base[r->operand]) v.offset = 0; /* it is an argument */
-  return wk_inst_c_element(x->a, &v, x->base[r->operand], r);
+  read.space = x->space[r->operand];
+  return wk_inst_c_element(x->a, &v, x->base[r->operand], &read);
 }
 
 void wk_cl_positions(wk_str *b, char letter, int rank, const int64_t *dims, int skip,
@@ -39,6 +82,40 @@ void wk_cl_positions(wk_str *b, char letter, int rank, const int64_t *dims, int 
     else wk_str_printf(b, "(%s) / %lld %% %lld;\n", flat, (long long)run, (long long)dims[d]);
     run *= dims[d];
   }
+}
+
+const char *wk_cl_flat_type(const wk_cl_loops *x) { return *x->type == 'i' ? "uint" : "long"; }
+
+static const char *suffix(const wk_cl_loops *x) { return *x->type == 'i' ? "u" : ""; }
+
+void wk_cl_split(const wk_cl_loops *x, char letter, int first, int rank, const int64_t *dims,
+                 int skip, const char *flat) {
+  int64_t run = 1, all = 1;
+  for (int d = first; d < rank; d++) all *= d == skip ? 1 : dims[d];
+  for (int d = rank - 1; d >= first; d--) {
+    if (d == skip) continue;
+    wk_str_printf(x->b, "const %s %c%d = ", x->type, letter, d);
+    if (dims[d] == 1) wk_str_add(x->b, "0;\n");
+    else {
+      wk_str_add(x->b, flat);
+      if (run > 1) wk_str_printf(x->b, " / %lld%s", (long long)run, suffix(x));
+      if (run * dims[d] < all) wk_str_printf(x->b, " %% %lld%s", (long long)dims[d], suffix(x));
+      wk_str_add(x->b, ";\n");
+    }
+    run *= dims[d];
+  }
+}
+
+void wk_cl_split_fast(const wk_cl_loops *x, char letter, int first, int rank, const int64_t *dims,
+                      int fast, const char *flat) {
+  if (fast < first || fast == rank - 1) {
+    wk_cl_split(x, letter, first, rank, dims, -1, flat);
+    return;
+  }
+  wk_str_printf(x->b, "const %s %c%d = %s %% %lld%s;\n", x->type, letter, fast, flat,
+                (long long)dims[fast], suffix(x));
+  wk_cl_split(x, letter, first, rank, dims, fast,
+              wk_arena_printf(x->a, "%s / %lld%s", flat, (long long)dims[fast], suffix(x)));
 }
 
 int64_t wk_cl_product(int rank, const int64_t *dims, int skip) {
@@ -67,7 +144,7 @@ static void print(const wk_cl_loops *x, const char *name, const wk_expr *e,
   while (accumulators && accumulators[first]) first++;
   const char **in = wk_arena_alloc(x->a, (first + n) * sizeof *in);
   for (size_t k = 0; k < first; k++) in[k] = accumulators[k];
-  for (size_t k = 0; k < n; k++) in[first + k] = element(x, &reads[k]);
+  for (size_t k = 0; k < n; k++) in[first + k] = wk_cl_element(x, &reads[k]);
   wk_expr_c_print(x->b, e, &(wk_expr_c){.name = name, .inputs = in, .index = index});
 }
 
@@ -77,7 +154,11 @@ void wk_cl_end(const wk_cl_loops *x, const char *const *accumulators) {
     wk_inst_c_read y = {.operand = k};
     memcpy(y.at, x->l.at, sizeof y.at);
     if (x->inst->operands[k].buffer != WK_NONE)
-      wk_str_printf(x->b, "%s = y%u;\n", element(x, &y), k);
+      wk_str_printf(x->b, "%s = y%u;\n", wk_cl_element(x, &y), k);
+    y.space = "__local";
+    if (x->twin[k])
+      wk_str_printf(x->b, "%s = y%u;\n",
+                    wk_inst_c_element(x->a, x->twin[k], x->twin_base[k], &y), k);
   }
 }
 
@@ -116,12 +197,22 @@ void wk_cl_step(const wk_cl_loops *x, const char *const *acc) {
   assign(x, acc, "s");
 }
 
+void wk_cl_step_with(const wk_cl_loops *x, const char *const *acc, const char *element,
+                     const char *const *index) {
+  uint32_t n = x->l.begin->n_results;
+  const char **in = wk_arena_alloc(x->a, (n + 1) * sizeof *in);
+  memcpy(in, acc, n * sizeof *in);
+  in[n] = element;
+  wk_expr_c_print(x->b, x->l.step, &(wk_expr_c){.name = "s", .inputs = in, .index = index});
+  assign(x, acc, "s");
+}
+
 static void for_inner(const wk_cl_loops *x, int skip) {
   for (int d = 0; d < x->l.inner_rank; d++) {
     if (d == skip) continue;
-    if (x->l.inner_dims[d] == 1) wk_str_printf(x->b, "const long k%d = 0;\n", d);
+    if (x->l.inner_dims[d] == 1) wk_str_printf(x->b, "const %s k%d = 0;\n", x->type, d);
     else
-      wk_str_printf(x->b, "for (long k%d = 0; k%d < %lld; k%d++) {\n", d, d,
+      wk_str_printf(x->b, "for (%s k%d = 0; k%d < %lld; k%d++) {\n", x->type, d, d,
                     (long long)x->l.inner_dims[d], d);
   }
 }
@@ -158,10 +249,9 @@ static void run_blocks(const wk_cl_loops *x, int axis, const char *lo, const cha
   wk_str_add(x->b, "}\n}\n");
 }
 
-/* Each output by itself. */
-static void run_each(const wk_cl_loops *x, int axis, const char *lo, const char *hi) {
-  const char *i = wk_inst_c_i[axis], *const *acc = accumulators(x, "a%u");
-  wk_str_printf(x->b, "for (long %s = %s; %s < %s; %s++) {\n", i, lo, i, hi, i);
+/* One output. */
+static void fold_one(const wk_cl_loops *x) {
+  const char *const *acc = accumulators(x, "a%u");
   wk_cl_begin(x);
   for_inner(x, -1);
   wk_str_printf(x->b, "if (%s) {\n", x->l.counts ? x->l.counts : "1");
@@ -169,7 +259,6 @@ static void run_each(const wk_cl_loops *x, int axis, const char *lo, const char 
   wk_str_add(x->b, "}\n");
   end_inner(x, -1);
   wk_cl_end(x, acc);
-  wk_str_add(x->b, "}\n");
 }
 
 /* ---- folds of neighbours --------------------------------------------------------------------- */
@@ -235,8 +324,11 @@ static void run_lanes(const wk_cl_loops *x, int axis, const char *lo, const char
 }
 
 /* What has positions, a range or stores of its own, as it stands. */
-static void run_plain(const wk_cl_loops *x, int axis, const char *lo, const char *hi) {
-  const char *i = wk_inst_c_i[axis];
+static bool is_plain(const wk_cl_loops *x) {
+  return x->l.n_positions || x->l.range || x->l.stores || x->l.n_begin;
+}
+
+static void add_plain(const wk_cl_loops *x) {
   wk_inst inst = *x->inst;
   inst.operands = wk_arena_alloc(x->a, inst.n_operands * sizeof *inst.operands);
   for (uint32_t k = 0; k < inst.n_operands; k++) {
@@ -244,25 +336,25 @@ static void run_plain(const wk_cl_loops *x, int axis, const char *lo, const char
     inst.operands[k].offset = 0;
     if (inst.operands[k].buffer != WK_NONE) inst.operands[k].buffer = k;
   }
-  wk_str_printf(x->b, "for (long %s = %s; %s < %s; %s++) {\n", i, lo, i, hi, i);
   wk_inst_c_body(x->b, x->a, &inst, &x->l, x->base);
-  wk_str_add(x->b, "}\n");
+}
+
+void wk_cl_at(const wk_cl_loops *x) {
+  if (is_plain(x)) add_plain(x);
+  else if (x->l.begin) fold_one(x);
+  else wk_cl_end(x, NULL);
 }
 
 void wk_cl_run(const wk_cl_loops *x, int axis, const char *lo, const char *hi) {
   const char *i = wk_inst_c_i[axis];
-  if (x->l.n_positions || x->l.range || x->l.stores || x->l.n_begin) {
-    run_plain(x, axis, lo, hi);
-    return;
-  }
-  if (!x->l.begin) {
-    wk_str_printf(x->b, "WK_VECTOR for (long %s = %s; %s < %s; %s++) {\n", i, lo, i, hi, i);
-    wk_cl_end(x, NULL);
-    wk_str_add(x->b, "}\n");
-    return;
-  }
-  int folded = x->is_wide ? folded_axis(x) : -1;
+  bool is_wide = x->is_wide && x->l.begin && !is_plain(x);
+  int folded = is_wide ? folded_axis(x) : -1;
   if (folded >= 0) run_lanes(x, axis, lo, hi, folded, 16);
-  else if (x->is_wide && x->l.dims[axis] > 1) run_blocks(x, axis, lo, hi);
-  else run_each(x, axis, lo, hi);
+  else if (is_wide && x->l.dims[axis] > 1) run_blocks(x, axis, lo, hi);
+  else {
+    wk_str_printf(x->b, "%sfor (%s %s = %s; %s < %s; %s++) {\n",
+                  x->l.begin || is_plain(x) ? "" : "WK_VECTOR ", x->type, i, lo, i, hi, i);
+    wk_cl_at(x);
+    wk_str_add(x->b, "}\n");
+  }
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The form that every instruction with loops has. A CPU's work item goes along the axis that is
- * fastest in the output, a GPU's does one element. */
+ * fastest in the output, a GPU's does one element of it, or a vector. */
 #include <string.h>
 
-#include "targets/opencl/make.h"
+#include "targets/opencl/lanes.h"
 
-enum { ITEM = 4096, GROUP = 64 }; /* elements of a CPU's work item; work items of a GPU's group */
+enum { ITEM = 4096 }; /* elements of a CPU's work item */
 
 static bool uses_index(const wk_inst *i) {
   if (i->op != WK_OP_MAP) return false;
@@ -36,9 +36,7 @@ static bool joins(const wk_inst *i, int outer, int axis) {
   return true;
 }
 
-/* The same instruction with axes in the order of memory, those joined that are one in all
- * operands. What it computes at a position must not depend on where that is. */
-static wk_inst *flat(const wk_cl_making *m) {
+wk_inst *wk_cl_flat(const wk_cl_making *m) {
   wk_inst *f = wk_arena_alloc(m->a, sizeof *f);
   int order[WK_MAX_RANK], n = 0;
   *f = *m->inst;
@@ -67,7 +65,7 @@ static wk_inst *flat(const wk_cl_making *m) {
   return f;
 }
 
-static bool is_plain(const wk_inst *i) {
+bool wk_cl_is_plain(const wk_inst *i) {
   return (i->op == WK_OP_MAP && !uses_index(i)) || i->op == WK_OP_COPY || i->op == WK_OP_FILL;
 }
 
@@ -108,16 +106,23 @@ static void items_cpu(wk_cl_loops *x, wk_cl_kernel *k, int axis) {
 
 /* ---- GPU ------------------------------------------------------------------------------------- */
 
-static void item_gpu(wk_cl_loops *x, wk_cl_kernel *k, int axis) {
-  int64_t n = wk_cl_product(x->l.rank, x->l.dims, -1);
-  k->local[0] = GROUP;
+static void item_gpu(const wk_cl_making *m, wk_cl_loops *x, wk_cl_kernel *k, int axis) {
+  int64_t n = wk_cl_product(x->l.rank, x->l.dims, -1), row = x->l.dims[axis];
+  int lanes = wk_cl_is_plain(x->inst) ? wk_cl_lanes_for(m->device, n, row) : 1;
+  const char *flat = wk_cl_flat_type(x), *u = strcmp(flat, "uint") ? "" : "u";
+  n /= lanes, row /= lanes;
+  k->local[0] = wk_cl_group_for(m->device, n);
   k->global[0] = (uint64_t)n;
-  wk_str_add(x->b, "const long t = get_global_id(0);\n");
-  if (n % GROUP) wk_str_printf(x->b, "if (t >= %lld) return;\n", (long long)n);
-  wk_str_printf(x->b, "const long row = t / %lld, lo = t %% %lld;\n", (long long)x->l.dims[axis],
-                (long long)x->l.dims[axis]);
-  wk_cl_positions(x->b, 'i', x->l.rank, x->l.dims, axis, "row");
-  wk_cl_run(x, axis, "lo", "lo + 1");
+  wk_str_printf(x->b, "const %s t = get_global_id(0);\n", flat);
+  if (n % k->local[0]) wk_str_printf(x->b, "if (t >= %lld) return;\n", (long long)n);
+  wk_str_printf(x->b, "const %s row = t / %lld%s;\nconst %s %s = t %% %lld%s", flat,
+                (long long)row, u, x->type, lanes > 1 ? "first" : wk_inst_c_i[axis],
+                (long long)row, u);
+  if (lanes > 1) wk_str_printf(x->b, " * %d", lanes);
+  wk_str_add(x->b, ";\n");
+  wk_cl_split(x, 'i', 0, x->l.rank, x->l.dims, axis, "row");
+  if (lanes > 1) wk_cl_end_lanes(x, m->p, axis, lanes, NULL);
+  else wk_cl_at(x);
 }
 
 /* The axis that neighbouring elements are along, if outputs lie as work does. */
@@ -131,13 +136,14 @@ static int inner_axis(const wk_cl_loops *x) {
 bool wk_cl_make_each(const wk_cl_making *m) {
   wk_cl_kernel k = {.what = wk_op_get(m->inst->op)->name, .node = m->inst->name};
   wk_cl_loops x;
-  const wk_inst *i = is_plain(m->inst) ? flat(m) : m->inst;
+  const wk_inst *i = wk_cl_is_plain(m->inst) ? wk_cl_flat(m) : m->inst;
   if (!wk_cl_loops_open(&x, m->a, &k, m->p, i, WK_NONE, m->device->family == WK_CL_CPU))
     return false;
   if (wk_cl_product(x.l.rank, x.l.dims, -1) == 0) return true;
   if (x.l.rank == 0) x.l.rank = 1, x.l.dims[0] = 1;
   if (x.l.n_positions || x.l.range) wk_cl_add_fault(&k);
-  (m->device->family == WK_CL_CPU ? items_cpu : item_gpu)(&x, &k, inner_axis(&x));
+  if (m->device->family == WK_CL_CPU) items_cpu(&x, &k, inner_axis(&x));
+  else item_gpu(m, &x, &k, inner_axis(&x));
   wk_cl_add_launch(m->unit, &k);
   return true;
 }

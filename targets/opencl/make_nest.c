@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Nests: a work item computes one position of the outer axes, or a few, its scratch is memory of
- * its own. */
+ * Nests: on CPUs a work item computes one position of the outer axes, or a few, its scratch is
+ * memory of its own; GPUs are in nest_gpu.c. */
 #include <string.h>
 
 #include "compiler/cgen/expr_c.h"
-#include "targets/opencl/make.h"
+#include "targets/opencl/nest.h"
 
 enum { ITEM = 2048 }; /* elements of a work item, at least */
 
@@ -58,6 +58,7 @@ static bool add_body(const wk_cl_making *m, wk_cl_kernel *k, const wk_inst *i, i
 
 bool wk_cl_make_nest(const wk_cl_making *m) {
   if (m->inst->op != WK_OP_NEST) return false;
+  if (m->device->family == WK_CL_GPU) return wk_cl_nest_gpu(m);
   wk_cl_kernel k = {.what = "nest", .node = m->inst->name};
   const wk_view *y = first_view(m->inst);
   int outer = (int)((const wk_attr_nest *)m->inst->attrs)->outer;
@@ -65,7 +66,6 @@ bool wk_cl_make_nest(const wk_cl_making *m) {
   for (int d = 0; d < y->rank; d++) *(d < outer ? &rows : &each) *= y->dims[d];
   int64_t some = ITEM / (each ? each : 1);
   some = some < 1 ? 1 : some > rows ? rows : some;
-  if (m->device->family == WK_CL_GPU) some = 1;
   k.global[0] = (uint64_t)wk_ceil_div(rows, some);
   wk_str_printf(&k.body, "const long t = get_global_id(0);\nconst long end = min(t * %lld + %lld, "
                 "(long)%lld);\n", (long long)some, (long long)some, (long long)rows);

@@ -5,7 +5,8 @@
  * Kernels are of one of two families, by the type of the device:
  *   CPU   a work item is a thread's piece of work: it computes a tile, or some rows, with wide
  *         vectors, in a work-group of its own
- *   GPU   a work item computes one element, or a small tile from local memory that its group shares
+ *   GPU   a work item computes a few elements, or a small tile from local memory that its group
+ *         shares
  */
 #ifndef WICK_OPENCL_H
 #define WICK_OPENCL_H

@@ -3,10 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "targets/opencl/nest.h"
 #include "targets/opencl/prepare.h"
 #include "targets/opencl/tile.h"
-
-enum { MAX_SCRATCH = 128 << 10 }; /* bytes of a work item */
 
 typedef struct {
   const wk_opencl *d;
@@ -139,24 +138,6 @@ static bool wants_matrix(const preparing *r, const wk_inst *i) {
 
 /* ---- nests ----------------------------------------------------------------------------------- */
 
-static int64_t scratch_of(const preparing *r, const wk_inst *nest) {
-  int64_t bytes = 0;
-  for (size_t k = 0; k < nest->bodies[0].insts.n; k++) {
-    const wk_inst *i = nest->bodies[0].insts.data[k];
-    for (uint32_t o = 0; o < i->n_out; o++)
-      if (r->p->buffers.data[i->operands[o].buffer].region == WK_REGION_SCRATCH)
-        bytes += r->p->buffers.data[i->operands[o].buffer].size;
-  }
-  return bytes;
-}
-
-static int64_t operands_of(const wk_inst *nest) {
-  int64_t n = 0;
-  for (size_t k = 0; k < nest->bodies[0].insts.n; k++)
-    n += nest->bodies[0].insts.data[k]->n_operands;
-  return n;
-}
-
 static bool is_scratch(const preparing *r, const wk_view *v) {
   return v->buffer != WK_NONE && r->p->buffers.data[v->buffer].region == WK_REGION_SCRATCH;
 }
@@ -205,13 +186,17 @@ static void prepare_block(preparing *r, wk_block *b) {
     wk_inst *i = old.insts.data[k];
     if (i->op == WK_OP_IF || i->op == WK_OP_LOOP)
       for (uint32_t n = 0; n < i->n_bodies; n++) prepare_block(r, &i->bodies[n]);
-    if (i->op == WK_OP_NEST &&
-        (scratch_of(r, i) > MAX_SCRATCH || operands_of(i) > WK_CL_MAX_OPERANDS)) {
+    if (i->op == WK_OP_NEST && !wk_cl_nest_fits(r->d, r->p, i)) {
       dissolve(r, i);
       continue;
     }
     if (wk_cl_wants_phases(r->p, i)) {
       wk_cl_add_phases(r->p, b, i);
+      r->changes++;
+      continue;
+    }
+    if (wk_cl_wants_stages(r->d, i)) {
+      wk_cl_add_stages(r->d, r->p, b, i);
       r->changes++;
       continue;
     }

@@ -17,4 +17,9 @@ bool wk_cl_wants_phases(const wk_program *p, const wk_inst *i);
 /* Appends convolutions that do the same. */
 void wk_cl_add_phases(wk_program *p, wk_block *out, const wk_inst *i);
 
+/* A reduction with work for too few units of a GPU. */
+bool wk_cl_wants_stages(const wk_opencl *d, const wk_inst *i);
+/* Appends two that do the same. */
+void wk_cl_add_stages(const wk_opencl *d, wk_program *p, wk_block *out, wk_inst *i);
+
 #endif

@@ -156,7 +156,7 @@ static wk_wish wish(const wk_instance *t, const wk_graph *part) {
 
 static wk_status fuse_nests(const wk_instance *t, wk_program *p, wk_arena *scratch,
                             int64_t *changes) {
-  if (device(t)->family == WK_CL_GPU) return NULL;
+  (void)t;
   return wk_inst_fuse_nests(p, scratch, changes);
 }
 
@@ -166,7 +166,8 @@ static wk_status prepare(const wk_instance *t, wk_program *p, wk_arena *scratch,
 }
 
 static const wk_target_pass passes[] = {
-    {"fuse-nests", "run chains of reduce and map row by row, rows in memory of the work item", true,
+    {"fuse-nests",
+     "run chains of reduce and map row by row, rows in memory of the work item or group", true,
      fuse_nests},
     {"prepare-kernels", "copy what kernels cannot read as it lies, pad images of few channels",
      true, prepare},

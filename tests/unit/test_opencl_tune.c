@@ -566,7 +566,12 @@ static void limits(void **state) {
   expect_limits(&d, p, NEEDS "512 bytes of local memory, the device has 511");
   d.info.local_memory = 512;
   expect_limits(&d, p, NULL);
-  d.info.max_group = 63; /* then an item of its own sums up, in the groups of all such kernels */
+  d.info.max_group = 63; /* a smaller group sums up; that of a map has 64 */
+  expect_limits(&d, p, NULL);
+  wk_program_free(p);
+  p = wk_program_new("map");
+  i = append(p, WK_OP_MAP, 1, 2, OUT(p, WK_F32, 128), IN(p, WK_F32, 128));
+  ((wk_attr_map *)i->attrs)->body = EXPR_F32(p, "neg(%0)", 1);
   expect_limits(&d, p, NEEDS "64 work items of a group, the device has 63");
   wk_program_free(p);
 }
