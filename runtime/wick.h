@@ -15,7 +15,8 @@
  *
  * Functions return a status and set their out-parameter only when it is WICK_OK. Nothing prints,
  * nothing exits, and a damaged package is refused. Memory is allocated by load, create and allocate
- * only. What runs the parts of a package is in device.h; the processor and OpenCL are built in.
+ * only, beside what drivers of devices do. What runs the parts of a package is in device.h; the
+ * processor and OpenCL are built in.
  *
  * Structs that later versions may extend begin with `size`, in bytes; new fields come at the end.
  *   …_options  are the program's, which sets size to sizeof. What is missing at the end has its

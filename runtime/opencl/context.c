@@ -112,7 +112,8 @@ static wick_status allocate(wick_cl_context *c) {
   const wick_cl_plan *p = &c->u->plan;
   c->kernels = wick_list(p->launch_count, sizeof(cl_kernel));
   c->slots = wick_list(c->u->first_io[c->u->unit->part_count], sizeof *c->slots);
-  return c->kernels && c->slots ? wick_cl_open_wraps(c) : WICK_NO_MEMORY;
+  c->times = wick_list(WICK_CL_TIMES, sizeof *c->times);
+  return c->kernels && c->slots && c->times ? wick_cl_open_wraps(c) : WICK_NO_MEMORY;
 }
 
 static void release_kernels(wick_cl_context *c) {

@@ -45,6 +45,8 @@ struct wick_cl_resident {
   cl_mem memory; /* NULL: it is the host's, at that address */
 };
 
+enum { WICK_CL_TIMES = 1024 }; /* launches that wait to be asked */
+
 /* A launch of a job that is timed. */
 typedef struct {
   cl_event event;
@@ -75,9 +77,9 @@ typedef struct {
   wick_cl_wrap *wraps; /* live ones */
   wick_cl_wrap *spare_wraps, *wrap_pool; /* as many as there are slots */
   bool is_busy;        /* a job may be under way */
-  wick_cl_time *times; /* NULL: the queue does not time */
+  wick_cl_time *times; /* WICK_CL_TIMES */
   uint32_t time_count;
-  bool tells_no_times; /* the device has been asked, and does not */
+  bool is_timed, is_asked; /* the queue times; the device has been asked whether it can */
   uint8_t *shadow;     /* of what wick_cl_read reads, shadow_size bytes */
   size_t shadow_size;
   wick_cl_resident *residents;

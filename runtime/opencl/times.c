@@ -2,12 +2,9 @@
  * When launches ran, by the device's clock: jobs that are timed have a queue for it, and nobody
  * waits for their steps. A device that does not tell is found out by a command that does nothing
  * else; its steps are waited for. */
-#include <stdlib.h>
 #include <time.h>
 
 #include "context.h"
-
-enum { TIMES = 1024 }; /* launches that wait to be asked */
 
 static uint64_t now_ns(void) {
   struct timespec t;
@@ -55,19 +52,17 @@ static cl_command_queue make_queue(const wick_cl_context *c) {
 /* The queue takes the place of the context's, in which nothing is under way any more. */
 bool wick_cl_can_time(wick_cl_context *c) {
   wick_error_detail why;
-  if (c->times || c->tells_no_times) return c->times != NULL;
-  c->tells_no_times = true;
+  if (c->is_asked) return c->is_timed;
+  c->is_asked = true;
   cl_command_queue queue = make_queue(c);
-  wick_cl_time *times = queue ? wick_list(TIMES, sizeof *times) : NULL;
-  if (times && wick_cl_finish(c, &why) == WICK_OK) {
+  if (queue && wick_cl_finish(c, &why) == WICK_OK) {
     c->cl->ReleaseCommandQueue(c->queue);
     c->queue = queue;
-    c->times = times;
-    return true;
+    c->is_timed = true;
+  } else if (queue) {
+    c->cl->ReleaseCommandQueue(queue);
   }
-  free(times);
-  if (queue) c->cl->ReleaseCommandQueue(queue);
-  return false;
+  return c->is_timed;
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -80,7 +75,7 @@ cl_event *wick_cl_time_launch(wick_cl_context *c, uint32_t step) {
 
 wick_status wick_cl_time_launched(wick_cl_context *c, const wick_device_job *job,
                                   wick_error_detail *error) {
-  return ++c->time_count < TIMES ? WICK_OK : wick_cl_take_times(c, job, error);
+  return ++c->time_count < WICK_CL_TIMES ? WICK_OK : wick_cl_take_times(c, job, error);
 }
 
 void wick_cl_drop_times(wick_cl_context *c) {
