@@ -290,7 +290,7 @@ bool wk_cl_make_conv(const wk_cl_making *m) {
   add_rows(&v);
   add_products(&v);
   wk_str position = {0};
-  wk_str_printf(&position, "const %s at = m0 + row;\n", is_cpu ? "long" : "int");
+  wk_str_printf(&position, "const %s at = m0 + row;\n", is_cpu || t->m_rows >> 31 ? "long" : "int");
   wk_cl_positions(&position, 'i', v.y->rank, v.y->dims, 1, "at");
   const char *column = wk_arena_printf(m->a, "z * %lld + n0", (long long)t->columns);
   wk_cl_tile_end(t, position.s, column);

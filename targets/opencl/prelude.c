@@ -9,9 +9,12 @@
 static const char vector_loops[] =
     "#ifdef __clang__\n"
     "#define WK_VECTOR _Pragma(\"clang loop vectorize(assume_safety)\")\n"
-    "#define WK_UNROLL _Pragma(\"unroll\")\n"
     "#else\n"
     "#define WK_VECTOR\n"
+    "#endif\n"
+    "#if defined(__clang__) || defined(__NV_CL_C_VERSION)\n"
+    "#define WK_UNROLL _Pragma(\"unroll\")\n"
+    "#else\n"
     "#define WK_UNROLL\n"
     "#endif\n";
 
