@@ -14,8 +14,7 @@ enum {
   MOST_PIXELS = 8,
   MOST_COLUMNS = 64,
   MOST_TAPS = 49,  /* of a window whose rows are unrolled */
-  REGISTERS = 100, /* for columns, weights and sums */
-  BUSY = 128       /* work items that keep a unit busy */
+  REGISTERS = 100  /* for columns, weights and sums */
 };
 
 /* ---- size ------------------------------------------------------------------------------------ */
@@ -58,7 +57,7 @@ static int columns_of(const wk_cl_depthwise *v, int64_t *at) {
 
 /* What all units do, in instructions: too few work items cost as much as enough of them. */
 static double cost_of(const wk_cl_depthwise *v, int columns) {
-  double items = (double)items_of(v), least = (double)v->m->device->info.units * BUSY;
+  double items = (double)items_of(v), least = (double)v->m->device->info.units * WK_CL_BUSY;
   double rows = (double)(v->taps / window(v)), load = 2 + 0.5 * v->lanes;
   double row = (double)(columns + window(v)) * load + (double)(v->pixels * window(v) * v->lanes);
   double outside = 10 + v->pixels * (2.0 + 2.0 * v->lanes);

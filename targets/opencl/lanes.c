@@ -5,11 +5,7 @@
 
 #include "compiler/cgen/expr_c.h"
 
-enum {
-  LEAST_GROUP = 64,
-  MOST_GROUP = 256,
-  BUSY = 128 /* work items that keep a unit busy */
-};
+enum { LEAST_GROUP = 64, MOST_GROUP = 256 };
 
 const char *wk_cl_scalar_type(wk_dtype t) {
   static const char *const names[WK_DTYPE_COUNT] = {
@@ -24,7 +20,8 @@ const char *wk_cl_scalar_type(wk_dtype t) {
 
 int wk_cl_lanes_for(const wk_opencl *d, int64_t elements, int64_t row) {
   int lanes = 4;
-  while (lanes > 1 && (row % lanes || elements / lanes < (int64_t)d->info.units * BUSY)) lanes /= 2;
+  while (lanes > 1 && (row % lanes || elements / lanes < (int64_t)d->info.units * WK_CL_BUSY))
+    lanes /= 2;
   return lanes;
 }
 

@@ -21,8 +21,8 @@ const char *wk_cl_scalar_type(wk_dtype t);
 void wk_cl_end_lanes(const wk_cl_loops *x, const wk_program *p, int axis, int lanes,
                      const char *const *accumulators);
 
-/* Lanes for as many elements as rows of `row` make, of which a vector should be as wide as one
- * transaction of an item, and work items should keep all units busy. 1, 2 or 4. */
+/* Lanes for so many elements in rows of `row`: 4, 2 or 1, as many as divide a row and leave work
+ * items for all units. */
 int wk_cl_lanes_for(const wk_opencl *d, int64_t elements, int64_t row);
 
 /* Work items of a group: 64 to 256, fewer where groups would be too few for the units. */

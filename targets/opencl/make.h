@@ -15,6 +15,8 @@ typedef struct {
   wk_arena *a; /* of this instruction */
 } wk_cl_making;
 
+enum { WK_CL_BUSY = 128 }; /* work items that keep a unit of a GPU busy */
+
 /* Launches of an instruction, by the first of the functions below that does it. */
 wk_status wk_cl_add_inst(wk_cl_unit *u, const wk_program *p, const wk_inst *i) WK_MUST_CHECK;
 

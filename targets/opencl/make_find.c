@@ -39,6 +39,9 @@ static const char *slot(const find *f, const char *name, const char *item) {
              : wk_arena_printf(f->m->a, "%s[sub * %d + %s]", name, f->rows.items, item);
 }
 
+/* The last group may have fewer rows. */
+static bool has_rest(const find *f) { return f->rows.count % f->rows.rows != 0; }
+
 static void add_piece(const find *f) {
   wk_str *b = f->x.b;
   const char *flat = wk_cl_flat_type(&f->x), *const acc[] = {"a0", "a1", NULL};
@@ -46,7 +49,8 @@ static void add_piece(const find *f) {
   wk_cl_begin(&f->x);
   wk_str_printf(b, "const %s end = min((item + 1) * (%s)%lld, (%s)%lld);\n", flat, flat, piece,
                 flat, n);
-  wk_str_printf(b, "for (%s e = item * (%s)%lld; e < end; e++) {\n", flat, flat, piece);
+  wk_str_printf(b, "%sfor (%s e = item * (%s)%lld; e < end; e++) {\n",
+                has_rest(f) ? "if (live)\n" : "", flat, flat, piece);
   wk_cl_split(&f->x, 'k', 0, f->x.l.inner_rank, f->x.l.inner_dims, -1, "e");
   wk_cl_step(&f->x, acc);
   wk_str_add(b, "}\n");
@@ -80,7 +84,7 @@ bool wk_cl_make_find(const wk_cl_making *m) {
   wk_cl_split_fast(&f.x, 'i', 0, f.x.l.rank, f.x.l.dims,
                    f.rows.is_across ? wk_cl_fastest(&m->inst->operands[m->inst->n_out]) : -1,
                    "row");
-  const char *is_live = f.rows.count % f.rows.rows ? " && live" : "";
+  const char *is_live = has_rest(&f) ? " && live" : "";
   add_piece(&f);
   int each = f.rows.items / left;
   if (each > 1) {

@@ -9,7 +9,6 @@ enum {
   ELEMENTS = 8,    /* of a row, for each work item */
   NEIGHBOURS = 32, /* work items that run together on many GPUs */
   LEAST_NEIGHBOURS = 8, /* rows, elements of which are a sector of memory */
-  BUSY = 128,      /* work items that keep a unit busy */
   FEW = 16         /* partial results that each work item joins by itself */
 };
 
@@ -26,7 +25,7 @@ static int most_of(const wk_opencl *d) {
 /* More items of a row as long as units have little to do, and each of them more than one
  * element. */
 static void choose_items(wk_cl_rows *r, const wk_opencl *d, int64_t elements, int64_t most) {
-  int64_t busy = (int64_t)d->info.units * BUSY;
+  int64_t busy = (int64_t)d->info.units * WK_CL_BUSY;
   while (r->items < most && (r->items * ELEMENTS < elements || r->count * r->items < busy) &&
          r->items * 2 <= elements)
     r->items *= 2;
@@ -38,7 +37,7 @@ wk_cl_rows wk_cl_rows_for(const wk_opencl *d, int64_t count, int64_t elements, b
   if (is_across) {
     while (r.rows < NEIGHBOURS && r.rows < count && r.rows < most) r.rows *= 2;
     while (r.rows > LEAST_NEIGHBOURS && count / r.rows < (int64_t)d->info.units) r.rows /= 2;
-    int64_t busy = (int64_t)d->info.units * BUSY;
+    int64_t busy = (int64_t)d->info.units * WK_CL_BUSY;
     while (r.items * r.rows < most && r.count * r.items < busy && r.items * 4 <= elements)
       r.items *= 2;
     return r;
