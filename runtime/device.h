@@ -11,7 +11,8 @@
  * same time by different threads, those of one context by one thread at a time. What they are
  * given lives as long as the model, where nothing else is said. Where they fail they say why in
  * `error`, which is never NULL: one line, without part and target, which the runtime puts in front
- * where a package has several units. Nothing is allocated between open and close. */
+ * where a package has several units. Between open and close runs allocate nothing of the process's;
+ * devices may keep what the first run of a kind needs. */
 #ifndef WICK_DEVICE_H
 #define WICK_DEVICE_H
 

@@ -130,7 +130,7 @@ foreach(name device plan)
   add_test(NAME unit/test_opencl_${name}_gpu COMMAND test_opencl_${name})
   set_tests_properties(unit/test_opencl_${name}_gpu PROPERTIES ENVIRONMENT "${as_gpu}")
 endforeach()
-add_test(NAME unit/test_random_opencl_gpu COMMAND test_random_opencl 301 8)
+add_test(NAME unit/test_random_opencl_gpu COMMAND test_random_opencl 341 8)
 set_tests_properties(unit/test_random_opencl_gpu PROPERTIES ENVIRONMENT "${as_gpu}")
 
 # The example of a target as a plugin of the test, which has what the command has for it.

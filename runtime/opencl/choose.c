@@ -15,6 +15,8 @@ static bool lacks(const wick_opencl_info *d, const wick_cl_needs *n, char *out, 
       {n->flags & WICK_CL_NEEDS_F16 && !d->has_f16, "f16 (cl_khr_fp16)"},
       {n->flags & WICK_CL_NEEDS_DOT && !d->has_dot, "cl_khr_integer_dot_product"},
       {n->flags & WICK_CL_NEEDS_SUBGROUPS && !d->subgroup, "subgroups"},
+      {n->flags & WICK_CL_NEEDS_MATRIX && !d->has_matrix && strncmp(d->vendor, "NVIDIA", 6) == 0,
+       "matrix units (compute capability 8.0)"},
   };
   const struct {
     uint64_t needed, there;

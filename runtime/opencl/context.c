@@ -151,6 +151,7 @@ wick_status wick_cl_open(void *loaded, const uint32_t *parts, uint32_t part_coun
   if (!c) return WICK_NO_MEMORY;
   c->u = loaded;
   c->cl = c->u->cl;
+  c->faults = c->own_faults;
   status = allocate(c);
   if (status == WICK_OK) status = make_queue(c, error);
   if (status == WICK_OK) status = make_arena(c, error);

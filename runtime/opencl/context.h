@@ -68,7 +68,10 @@ typedef struct {
   cl_command_queue queue; /* in order; nothing else uses the arena */
   cl_mem arena;        /* one buffer: kernels find theirs by offsets. NULL: no part needs any */
   cl_mem fault;        /* NULL: no kernel can find one */
-  uint32_t faults[WICK_CL_JOBS]; /* what it held behind a job, by its ticket */
+  uint32_t *faults;    /* what it held behind a job, by its ticket: own_faults or pinned_faults */
+  uint32_t own_faults[WICK_CL_JOBS];
+  cl_mem pinned_faults; /* NULL: there are none */
+  bool cannot_pin;      /* it has been tried */
   wick_cl_mark marks[WICK_CL_JOBS]; /* likewise */
   wick_cl_staged staged[WICK_CL_SETS];
   uint32_t set; /* of the job that is being submitted; WICK_NONE: it is not staged */

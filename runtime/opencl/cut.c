@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Compilers of GPUs' drivers work on several programs at the same time: the source becomes pieces
  * of a few kernels each, behind what all of them need. The same source is cut into the same pieces
- * on every machine, so that files of the cache are found again. Other devices get one piece: PoCL
- * compiles one program of a context after the other, and Oclgrind does not survive two. */
+ * on every machine, so that files of the cache are found again. Processors get one piece: PoCL
+ * compiles one program of a context after the other. Other devices get one for each kernel, built
+ * one after the other: Oclgrind counts local memory of a whole program for each of its kernels, and
+ * does not survive two builds at a time. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -11,7 +13,17 @@
 
 #include "unit.h"
 
-enum { LEAST_KERNELS = 4 }; /* of a piece, but for the last one */
+enum { LEAST_KERNELS = 4, GPU_PIECES = 16 }; /* of a piece, but for the last one; of a GPU's */
+
+/* 1: the source stays whole. */
+static uint32_t most_pieces(const wick_cl_unit *u) {
+  uint32_t kernels = u->plan.needs.kernel_count;
+  bool is_gpu = u->device.info->type == WICK_OPENCL_GPU;
+  if (u->device.info->type == WICK_OPENCL_CPU) return 1;
+  uint32_t most = is_gpu ? GPU_PIECES : WICK_CL_PIECES;
+  uint32_t wanted = is_gpu ? kernels / LEAST_KERNELS : kernels;
+  return wanted < most ? wanted : most;
+}
 
 /* ---- where kernels begin --------------------------------------------------------------------- */
 
@@ -74,27 +86,29 @@ static bool find_starts(const wick_cl_plan *p, uint32_t each, place *starts) {
 
 static void make_piece(const wick_cl_plan *p, const place *start, const char *end,
                        const char *common_end, wick_cl_piece *out) {
+  const char *texts[] = {p->source, out->line, start->at};
   snprintf(out->line, sizeof out->line, "#line %u\n", start->line);
-  out->texts[0] = p->source;
-  out->sizes[0] = (size_t)(common_end - p->source);
-  out->texts[1] = out->line;
-  out->sizes[1] = strlen(out->line);
-  out->texts[2] = start->at;
-  out->sizes[2] = (size_t)(end - start->at);
-  out->text_count = 3;
+  const size_t sizes[] = {(size_t)(common_end - p->source), strlen(out->line),
+                          (size_t)(end - start->at)};
+  out->text_count = 0;
+  for (int i = 0; i < 3; i++) {
+    if (sizes[i] == 0) continue; /* it would be as long as it is without a size */
+    out->texts[out->text_count] = texts[i];
+    out->sizes[out->text_count++] = sizes[i];
+  }
 }
 
 void wick_cl_cut(wick_cl_unit *u) {
   const wick_cl_plan *p = &u->plan;
-  uint32_t kernels = p->needs.kernel_count, most = kernels / LEAST_KERNELS;
+  uint32_t kernels = p->needs.kernel_count, most = most_pieces(u);
   place starts[WICK_CL_PIECES];
-  if (most > WICK_CL_PIECES) most = WICK_CL_PIECES;
   u->piece_count = 1;
+  u->builds_at_once = u->device.info->type == WICK_OPENCL_GPU;
   u->piece_kernels = kernels;
   u->pieces[0].text_count = 1;
   u->pieces[0].texts[0] = p->source;
   u->pieces[0].sizes[0] = p->source_size;
-  if (u->device.info->type != WICK_OPENCL_GPU || most < 2) return;
+  if (most < 2) return;
   uint32_t each = (kernels + most - 1) / most, n = (kernels + each - 1) / each;
   if (!find_starts(p, each, starts)) return;
   for (uint32_t i = 0; i < n; i++)
@@ -133,7 +147,7 @@ static bool start(pthread_t *thread, all_pieces *all) {
 void wick_cl_for_pieces(wick_cl_unit *u, wick_cl_piece_work work) {
   pthread_t threads[WICK_CL_PIECES];
   all_pieces all = {.u = u, .work = work};
-  uint32_t n = 0, wanted = wick_processors();
+  uint32_t n = 0, wanted = u->builds_at_once ? wick_processors() : 1;
   if (wanted > u->piece_count) wanted = u->piece_count;
   while (n + 1 < wanted && start(&threads[n], &all)) n++;
   work_on(&all);

@@ -97,7 +97,7 @@ wick_status wick_cl_wait_for(wick_cl_context *c, uint64_t ticket, wick_error_det
     until = c->submitted;
   }
   c->waited = until;
-  wick_cl_deliver(c, until, status == WICK_OK);
+  wick_cl_deliver(c, until, status == WICK_OK && !has_fault);
   wick_cl_release_marks(c, until);
   if (status != WICK_OK || !has_fault) return status;
   status = forget_faults(c, error);

@@ -29,7 +29,8 @@ enum { /* wick_cl_needs.flags */
   WICK_CL_NEEDS_F64 = 1, /* cl_khr_fp64 */
   WICK_CL_NEEDS_F16 = 2, /* cl_khr_fp16 */
   WICK_CL_NEEDS_DOT = 4, /* cl_khr_integer_dot_product with packed 8-bit inputs */
-  WICK_CL_NEEDS_SUBGROUPS = 8
+  WICK_CL_NEEDS_SUBGROUPS = 8,
+  WICK_CL_NEEDS_MATRIX = 16 /* NVIDIA's have matrix units; kernels compute without on others */
 };
 
 typedef struct wick_cl_needs {

@@ -83,7 +83,7 @@ static wick_status find_bytes(const checker *c) {
 static wick_status check_needs(const checker *c) {
   const wick_cl_needs *n = &c->plan->needs;
   const uint32_t known = WICK_CL_NEEDS_F64 | WICK_CL_NEEDS_F16 | WICK_CL_NEEDS_DOT |
-                         WICK_CL_NEEDS_SUBGROUPS;
+                         WICK_CL_NEEDS_SUBGROUPS | WICK_CL_NEEDS_MATRIX;
   if (n->version != WICK_CL_VERSION)
     return wick_fail(c->error, WICK_BAD_VERSION, "its plan has version %u, this runtime knows %d",
                      n->version, WICK_CL_VERSION);

@@ -15,26 +15,40 @@ static uint32_t io_count(const wick_part_info *p) { return p->input_count + p->o
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static bool pin(wick_cl_context *c, wick_cl_slot *s, size_t size) {
+/* Mapped memory of the driver's; NULL: there is none. */
+static void *pin(wick_cl_context *c, size_t size, cl_mem *out) {
   cl_int code;
   cl_mem memory = c->cl->CreateBuffer(c->u->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
                                       size, NULL, &code);
-  if (code != CL_SUCCESS) return false;
-  s->pinned_at = c->cl->EnqueueMapBuffer(c->queue, memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                                         size, 0, NULL, NULL, &code);
-  if (code == CL_SUCCESS) s->pinned = memory;
+  if (code != CL_SUCCESS) return NULL;
+  void *at = c->cl->EnqueueMapBuffer(c->queue, memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, size,
+                                     0, NULL, NULL, &code);
+  if (code == CL_SUCCESS) *out = memory;
   else c->cl->ReleaseMemObject(memory);
-  return code == CL_SUCCESS;
+  return code == CL_SUCCESS ? at : NULL;
+}
+
+/* No job is under way. */
+static bool pin_faults(wick_cl_context *c) {
+  if (!c->fault || c->pinned_faults) return true;
+  uint32_t *at = pin(c, sizeof c->own_faults, &c->pinned_faults);
+  if (!at) return false;
+  memcpy(at, c->own_faults, sizeof c->own_faults);
+  c->faults = at;
+  return true;
 }
 
 static bool pin_all(wick_cl_context *c, uint32_t part) {
   const wick_part_info *info = c->u->unit->parts[part].info;
   wick_cl_slot *slots = c->slots + c->u->first_io[part];
-  for (uint32_t i = 0; i < io_count(info); i++) {
+  for (uint32_t i = 0; i < io_count(info) && !c->cannot_pin; i++) {
     size_t size = WICK_CL_SETS * size_of_set(wick_cl_io(info, i));
-    if (size && !slots[i].pinned && !pin(c, &slots[i], size)) return false;
+    if (size == 0 || slots[i].pinned) continue;
+    slots[i].pinned_at = pin(c, size, &slots[i].pinned);
+    c->cannot_pin = !slots[i].pinned;
   }
-  return true;
+  c->cannot_pin = c->cannot_pin || !pin_faults(c);
+  return !c->cannot_pin;
 }
 
 void wick_cl_unpin(wick_cl_context *c) {
@@ -45,7 +59,13 @@ void wick_cl_unpin(wick_cl_context *c) {
     has_any = has_any || s->pinned;
     if (s->pinned) c->cl->EnqueueUnmapMemObject(c->queue, s->pinned, s->pinned_at, 0, NULL, NULL);
   }
+  if (c->pinned_faults && !wick_cl_is_forked()) {
+    has_any = true;
+    c->cl->EnqueueUnmapMemObject(c->queue, c->pinned_faults, c->faults, 0, NULL, NULL);
+  }
+  c->faults = c->own_faults;
   if (has_any) c->cl->Finish(c->queue);
+  wick_cl_release_memory(c->cl, c->pinned_faults);
   for (uint32_t i = 0; i < n; i++) wick_cl_release_memory(c->cl, c->slots[i].pinned);
 }
 

@@ -47,7 +47,7 @@ struct wick_cl_range {
 bool wick_cl_take_range(wick_cl_range *r, const void *memory, size_t size);
 void wick_cl_give_range(wick_cl_range *r); /* none is fine */
 
-enum { WICK_CL_PIECES = 16 };
+enum { WICK_CL_PIECES = 256 };
 
 /* Some of the source's kernels, a program of their own; cut.c. */
 typedef struct {
@@ -75,6 +75,7 @@ typedef struct {
   const wick_cl *cl;
   cl_context context;
   wick_cl_piece pieces[WICK_CL_PIECES];
+  bool builds_at_once; /* pieces, by threads */
   uint32_t piece_count, piece_kernels; /* of each, but for the last one */
   cl_mem consts;     /* NULL: there are none */
   wick_cl_range const_range; /* consts where they are used in place */

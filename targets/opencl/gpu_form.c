@@ -57,7 +57,8 @@ bool wk_cl_tile_suits_matrix(const wk_cl_tile *t, bool is_packed) {
   if (!t->m->device->info.has_matrix || t->element || t->a_step != 1) return false;
   if (t->is_dots) return true;
   if (!is_half || t->depth % 2) return false;
-  return is_packed || t->b_row == 1 || (t->b_column == 1 && t->columns % 4 == 0);
+  bool is_along_k = t->b_row == 1 && t->b_column != 1;
+  return is_packed || is_along_k || (t->b_column == 1 && t->columns % 4 == 0);
 }
 
 /* ---- counts ---------------------------------------------------------------------------------- */
@@ -90,16 +91,16 @@ int64_t wk_cl_tile_panel_depth(const wk_cl_tile *t) {
 /* ---- what a size takes ----------------------------------------------------------------------- */
 
 /* Two buffers, padded by four words. */
-static int64_t local_bytes(const wk_cl_gpu_form *f) {
-  if (f->sharing == WK_CL_FEW) return WK_CL_SLICES * (int64_t)f->rows * f->columns * 4;
+uint64_t wk_cl_gpu_local_bytes(const wk_cl_gpu_form *f) {
+  if (f->sharing == WK_CL_FEW) return WK_CL_SLICES * (uint64_t)(f->rows * f->columns) * 4;
   if (f->sharing == WK_CL_MATRIX)
-    return 2 * (int64_t)(f->depth + WK_CL_MATRIX_PAD) * (f->rows + f->columns) * 4;
-  return 2 * (int64_t)f->depth * (f->rows + 4 + f->columns + 4) * 4;
+    return 2 * (uint64_t)(f->depth + WK_CL_MATRIX_PAD) * (uint64_t)(f->rows + f->columns) * 4;
+  return 2 * (uint64_t)f->depth * (uint64_t)(f->rows + 4 + f->columns + 4) * 4;
 }
 
 static bool fits(const wick_opencl_info *d, const wk_cl_gpu_form *f) {
   return d->max_group >= (uint32_t)f->items && d->max_items[0] >= (uint32_t)f->items &&
-         (uint64_t)local_bytes(f) <= d->local_memory;
+         wk_cl_gpu_local_bytes(f) <= d->local_memory;
 }
 
 enum { WARP = 32 }; /* work items that have matrices together */
@@ -111,7 +112,8 @@ static int registers(const wk_cl_gpu_form *f) {
   int warp = f->sharing == WK_CL_MATRIX ? WARP : 1;
   int operands = f->sharing == WK_CL_MATRIX ? f->own_rows / 4 + f->own_columns / 4
                                             : f->own_rows + f->own_columns;
-  return f->own_rows * f->own_columns / warp + operands + on_its_way + 40;
+  int positions = f->sharing == WK_CL_MATRIX ? 24 : 40; /* as NVIDIA's assembler has it */
+  return f->own_rows * f->own_columns / warp + operands + on_its_way + positions;
 }
 
 /* Cycles of a unit for a step: its multiplications, or what they read from local memory, which has
@@ -140,7 +142,8 @@ static wk_cl_gpu_work work_of(const wk_cl_gpu *g, const wk_cl_tile *t) {
   double size = wk_dtype_size(t->a) * wk_cl_tile_unit(t);
   double k = (double)t->taps * (double)wk_cl_tile_words(t);
   wk_cl_gpu_work w = {.groups = tiles * t->size.split, .steps = wk_cl_tile_part_steps(t),
-                      .items = f->items, .registers = registers(f), .local_bytes = local_bytes(f),
+                      .items = f->items, .registers = registers(f),
+                      .local_bytes = (int64_t)wk_cl_gpu_local_bytes(f),
                       .step_cycles = step_cycles(g, t, f)};
   w.once_cycles = ONCE + (double)f->rows * f->columns * EPILOGUE / g->lanes;
   /* Taps read the same image. */

@@ -294,7 +294,7 @@ bool wk_cl_make_conv(const wk_cl_making *m) {
   wk_cl_positions(&position, 'i', v.y->rank, v.y->dims, 1, "at");
   const char *column = wk_arena_printf(m->a, "z * %lld + n0", (long long)t->columns);
   wk_cl_tile_end(t, position.s, column);
-  wk_cl_tile_launch(t, position.s, column);
+  bool ok = wk_cl_tile_launch(t, position.s, column);
   wk_str_free(&position);
-  return true;
+  return ok;
 }

@@ -212,7 +212,7 @@ bool wk_cl_make_matmul(const wk_cl_making *m) {
                 wk_cl_tile_listed(&x.t, "m0 + row"));
   wk_cl_positions(&position, 'i', x.rank, x.y->dims, x.rank - 1, "at");
   wk_cl_tile_end(&x.t, position.s, "n0");
-  wk_cl_tile_launch(&x.t, position.s, "n0");
+  bool ok = wk_cl_tile_launch(&x.t, position.s, "n0");
   wk_str_free(&position);
-  return true;
+  return ok;
 }

@@ -13,7 +13,7 @@
 
 #include "targets/opencl/probe.h"
 
-enum { SECONDS = 60 }; /* that drivers may take to list their devices */
+enum { SECONDS = 60 }; /* that drivers may take to list their devices, and to probe one */
 
 typedef struct {
   wick_status status;
@@ -26,11 +26,7 @@ static void ask(answer *a) {
   const wick_opencl_info *list = NULL;
   memset(a, 0, sizeof *a);
   a->status = wick_opencl_list(&list, &a->n, &a->error);
-  if (a->status != WICK_OK) return;
-  memcpy(a->list, list, a->n * sizeof *list);
-  unsetenv("WICK_OPENCL_DEVICE"); /* in this process: the one that is probed is meant */
-  for (uint32_t k = 0; k < a->n; k++)
-    if (list[k].has_matrix) a->list[k].has_matrix = wk_cl_probe_matrix(list, k);
+  if (a->status == WICK_OK) memcpy(a->list, list, a->n * sizeof *list);
 }
 
 /* As much of it as the other side takes, which sees when something is missing. */
@@ -39,6 +35,18 @@ static void write_all(int fd, const void *data, size_t size) {
     ssize_t n = write(fd, (const char *)data + done, size - done);
     if (n < 0 && errno != EINTR) return;
     if (n > 0) done += (size_t)n;
+  }
+}
+
+/* A byte for each device that says it has matrix units: it does. */
+static void probe(const answer *a, int fd) {
+  const wick_opencl_info *list;
+  uint32_t n;
+  unsetenv("WICK_OPENCL_DEVICE"); /* in this process: the one that is probed is meant */
+  if (a->status != WICK_OK || wick_opencl_list(&list, &n, NULL) != WICK_OK) return;
+  for (uint32_t k = 0; k < n; k++) {
+    char is_good = (char)(list[k].has_matrix && wk_cl_probe_matrix(list, k));
+    if (list[k].has_matrix) write_all(fd, &is_good, 1);
   }
 }
 
@@ -56,6 +64,17 @@ static size_t read_all(int fd, void *data, size_t size) {
   return done;
 }
 
+/* A device whose probe crashes or hangs, and those behind it, have none. */
+static bool read_probes(answer *a, int fd) {
+  bool is_done = true;
+  for (uint32_t k = 0; k < a->n && a->status == WICK_OK; k++) {
+    char is_good = 0;
+    if (a->list[k].has_matrix) is_done = is_done && read_all(fd, &is_good, 1) == 1;
+    a->list[k].has_matrix = is_good != 0;
+  }
+  return is_done;
+}
+
 static wk_status ask_in_process(answer *a) {
   int ends[2], ended = 0;
   if (pipe2(ends, O_CLOEXEC)) return wk_error(WK_RESOURCE, "opencl: %s", strerror(errno));
@@ -64,6 +83,7 @@ static wk_status ask_in_process(answer *a) {
   if (child == 0) {
     ask(a);
     write_all(ends[1], a, sizeof *a);
+    probe(a, ends[1]);
     _exit(0);
   }
   if (child < 0) {
@@ -74,8 +94,9 @@ static wk_status ask_in_process(answer *a) {
   }
   close(ends[1]);
   size_t got = read_all(ends[0], a, sizeof *a);
+  bool is_done = got == sizeof *a && read_probes(a, ends[0]);
   close(ends[0]);
-  if (got < sizeof *a) kill(child, SIGKILL); /* it hangs, if it is there at all */
+  if (!is_done) kill(child, SIGKILL); /* it hangs, if it is there at all */
   while (waitpid(child, &ended, 0) < 0 && errno == EINTR) {}
   if (got == sizeof *a) return NULL;
   return WIFSIGNALED(ended) && WTERMSIG(ended) != SIGKILL

@@ -105,6 +105,7 @@ static bool wants_dots(const wk_cl_tile *t, bool is_packed) {
 bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed) {
   wk_cl_unit *u = t->m->unit;
   wk_cl_asked *asked = &u->asked;
+  t->is_packed = is_packed;
   if (is_packed) t->b_column = 1;
   t->lanes = wk_cl_lanes(t->m->device);
   t->is_dots = is_gpu(t) && wants_dots(t, is_packed);

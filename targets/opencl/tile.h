@@ -49,6 +49,7 @@ struct wk_cl_tile {
   int lanes;              /* CPU: of a vector */
   wk_cl_tile_size size;
   const wk_cl_gpu_form *form; /* GPU */
+  bool is_packed;         /* b is in panels */
   bool is_dots;           /* GPU: bytes by fours, neighbours along k, by the device's dot product */
   bool is_matrix;         /* GPU: by matrix units, but where rows are few */
   int pointers;           /* rows of a that a work item reads */
@@ -130,8 +131,9 @@ const char *wk_cl_tile_row_of(const wk_cl_tile *t, int pointer);
 void wk_cl_tile_sums(const wk_cl_tile *t);
 void wk_cl_tile_products(const wk_cl_tile *t, const wk_cl_taps *taps);
 void wk_cl_tile_end(const wk_cl_tile *t, const char *position, const char *column);
-/* Adds the launch of the kernel, and that of the one that adds up the parts of the sum. */
-void wk_cl_tile_launch(const wk_cl_tile *t, const char *position, const char *column);
+/* Adds the launch of the kernel, and that of the one that adds up the parts of the sum; false: no
+ * such kernel can be made. */
+bool wk_cl_tile_launch(const wk_cl_tile *t, const char *position, const char *column);
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
@@ -156,6 +158,8 @@ int64_t wk_cl_tile_part_steps(const wk_cl_tile *t);
 int64_t wk_cl_tile_parts_pitch(const wk_cl_tile *t);
 uint64_t wk_cl_tile_parts_bytes(const wk_cl_tile *t, int split);
 
+/* Bytes of local memory of a group, at most. */
+uint64_t wk_cl_gpu_local_bytes(const wk_cl_gpu_form *f);
 /* Sizes for the device, the fastest by the model first; at most WK_CL_MAX_SIZES. */
 int wk_cl_tile_gpu_sizes(wk_cl_tile *t, bool is_packed, wk_cl_tile_size *out);
 const wk_cl_gpu_form *wk_cl_gpu_form_of(const wk_cl_tile *t, wk_cl_tile_size size);
@@ -177,10 +181,12 @@ const char *wk_cl_tile_one(const wk_cl_tile *t, wk_dtype of, int run, const char
 /* sum + x * y, C expressions. */
 const char *wk_cl_tile_multiplied(const wk_cl_tile *t, const char *x, const char *y,
                                   const char *sum);
-/* The sum, a C expression, at `row` and `column` of the tile, ints that are defined: where it is
- * split, to the parts; else results. */
-void wk_cl_tile_gpu_result(const wk_cl_tile *t, const char *position, const char *column,
-                           const char *sum);
+/* So many neighbouring columns have their results at once: 1, or `most`. */
+int wk_cl_tile_gpu_lanes(const wk_cl_tile *t, int most);
+/* Sums of that many columns, C expressions, from `row` and `column` of the tile on, ints that are
+ * defined: where sums are split, to the parts; else results. */
+void wk_cl_tile_gpu_result(const wk_cl_tile *t, const char *position, const char *column, int lanes,
+                           const char *const *sums);
 
 /* The functions above for the two kinds of forms. */
 int wk_cl_tile_gpu_pointers(const wk_cl_tile *t);

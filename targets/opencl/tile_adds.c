@@ -31,12 +31,12 @@ static void add_sum(const wk_cl_tile *t, wk_str *b, uint32_t parts) {
   wk_str_printf(b, "const %s sum = (%s)all;\n", type, type);
 }
 
-static void add_up(const wk_cl_tile *t, const char *position, const char *column) {
+static bool add_up(const wk_cl_tile *t, const char *position, const char *column) {
   wk_cl_kernel k = {.what = "sums", .node = t->m->inst->name};
   wk_cl_tile of = *t;
   of.k = &k;
   of.live_rows = of.live_columns = of.live_depth = of.list = NULL;
-  if (!wk_cl_loops_open(&of.x, t->m->a, &k, t->m->p, t->m->inst, 2, false)) return;
+  if (!wk_cl_loops_open(&of.x, t->m->a, &k, t->m->p, t->m->inst, 2, false)) return false;
   if (t->limits) t->limits(t->limits_ctx, &of);
   uint32_t parts = wk_cl_add_parts(&k, wk_cl_tile_parts_bytes(t, t->size.split));
   k.local[0] = GROUP;
@@ -46,9 +46,10 @@ static void add_up(const wk_cl_tile *t, const char *position, const char *column
   wk_str_printf(of.x.b, "%sconst long i%d = %s + column;\n", position, t->column_axis, column);
   wk_cl_end(&of.x, (const char *const[]){"sum", NULL});
   wk_cl_add_launch(t->m->unit, &k);
+  return true;
 }
 
-void wk_cl_tile_launch(const wk_cl_tile *t, const char *position, const char *column) {
+bool wk_cl_tile_launch(const wk_cl_tile *t, const char *position, const char *column) {
   wk_cl_add_launch(t->m->unit, t->k);
-  if (wk_cl_tile_is_gpu(t) && t->size.split > 1) add_up(t, position, column);
+  return !wk_cl_tile_is_gpu(t) || t->size.split == 1 || add_up(t, position, column);
 }

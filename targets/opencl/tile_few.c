@@ -8,7 +8,6 @@ int wk_cl_tile_few_pointers(const wk_cl_tile *t) { return t->form->rows; }
 
 void wk_cl_tile_few_begin(wk_cl_tile *t) {
   int words = WK_CL_SLICES * t->form->rows * t->form->columns;
-  t->k->local_bytes = (uint64_t)words * 4;
   wk_str_printf(t->x.b, "__local %s4 joined[%d];\n", wk_cl_tile_sum_type(t), words / 4);
   wk_str_printf(t->x.b, "const int lane = item %% %d, slice = item / %d;\n", WK_CL_FEW_LANES,
                 WK_CL_FEW_LANES);
@@ -87,6 +86,6 @@ void wk_cl_tile_few_end(const wk_cl_tile *t, const char *position, const char *c
                 f->columns, word);
   wk_str_printf(b, "WK_UNROLL for (int n = 1; n < %d; n++) one += all[n * %d + e];\n", WK_CL_SLICES,
                 f->rows * f->columns);
-  wk_cl_tile_gpu_result(t, position, column, "one");
+  wk_cl_tile_gpu_result(t, position, column, 1, (const char *const[]){"one"});
   wk_str_add(b, "}\n");
 }

@@ -4,6 +4,7 @@
  * tile_matrix.c has it), while the step before is multiplied from the other: what is loaded lies in
  * registers until then. */
 #include "compiler/cgen/expr_c.h"
+#include "targets/opencl/lanes.h"
 #include "targets/opencl/tile.h"
 
 enum { FOUR = 4 };
@@ -11,11 +12,8 @@ enum { FOUR = 4 };
 /* How operands are read: fours of neighbours along k, which go to rows of local memory; or
  * neighbouring items read neighbouring rows (columns), an element (fours of columns) each. */
 static bool a_is_along_k(const wk_cl_tile *t) { return !t->element && t->a_step == 1; }
-static bool b_is_panel(const wk_cl_tile *t) {
-  return t->b_row == t->form->columns && t->b_column == 1;
-}
 static bool b_is_along_k(const wk_cl_tile *t) {
-  return !b_is_panel(t) && t->b_row == 1 && t->b_column != 1;
+  return !t->is_packed && t->b_row == 1 && t->b_column != 1;
 }
 
 /* Words from k to k in local memory: fours that become columns there would meet in few banks. */
@@ -56,6 +54,7 @@ static void add_parts(wk_cl_tile *t) {
 static void add_group(wk_cl_tile *t) {
   int64_t panels = wk_cl_tile_panels(t), tiles = wk_ceil_div(t->m_rows, t->form->rows);
   t->k->local[0] = (uint32_t)t->form->items;
+  t->k->local_bytes = wk_cl_gpu_local_bytes(t->form);
   t->k->global[0] = (uint64_t)(t->batch * t->size.split * panels * tiles) * t->k->local[0];
   wk_str_printf(t->x.b, "const int item = get_local_id(0), g = get_group_id(0);\n"
                 "const long z = g / %lld;\n", (long long)(panels * tiles * t->size.split));
@@ -79,7 +78,6 @@ void wk_cl_tile_gpu_begin(wk_cl_tile *t) {
     return;
   }
   int a = f->depth * a_pitch(t) / FOUR, w = f->depth * b_pitch(t) / FOUR, across;
-  t->k->local_bytes = 2 * (uint64_t)(a + w) * FOUR * 4;
   wk_str_printf(b, "__local %s4 la[%d], lb[%d];\n", word, 2 * a, 2 * w);
   add_group(t);
   across = f->columns / f->own_columns;
@@ -140,7 +138,8 @@ const char *wk_cl_tile_fours(const wk_cl_tile *t, wk_dtype of, int run, const ch
   wk_arena *a = t->m->a;
   bool is_aligned = run >= FOUR;
   if (wk_cl_tile_unit(t) > 1) return packed_fours(t, run, pointer, at);
-  if (of == WK_F16) return wk_arena_printf(a, "vload_half4(0, %s + %s)", pointer, at);
+  if (of == WK_F16)
+    return wk_arena_printf(a, "vload%s_half4(0, %s + %s)", is_aligned ? "a" : "", pointer, at);
   const char *type = wk_cl_tile_type(of);
   const char *v = is_aligned
                       ? wk_arena_printf(a, "*(__global const %s4 *)(%s + %s)", type, pointer, at)
@@ -256,7 +255,7 @@ static void load_columns(const wk_cl_tile *t, int r) {
 static void load_b(const wk_cl_tile *t) {
   wk_str *b = t->x.b;
   for (int r = 0; r < b_loads(t); r++) {
-    if (b_is_panel(t)) {
+    if (t->is_packed) {
       const char *at = wk_arena_printf(t->m->a, "(item + %d) * %d", r * t->form->items,
                                        FOUR * wk_cl_tile_unit(t));
       wk_str_printf(b, "rb%d = %s;\n", r, wk_cl_tile_fours(t, t->b, WK_CL_WHOLE, "w", at));
@@ -287,7 +286,7 @@ static void store(const wk_cl_tile *t) {
   const char *word = wk_cl_tile_word(t);
   int a = f->depth * a_pitch(t) / FOUR, w = f->depth * b_pitch(t) / FOUR;
   if (wk_cl_tile_is_matrix(t)) {
-    wk_cl_matrix_store(t, a_loads(t), b_loads(t), !b_is_panel(t) && !b_is_along_k(t));
+    wk_cl_matrix_store(t, a_loads(t), b_loads(t), !t->is_packed && !b_is_along_k(t));
     return;
   }
   wk_str_printf(b, "__local %s *const to_a = (__local %s *)(la + (s & 1) * %d);\n", word, word, a);
@@ -381,7 +380,7 @@ static void add_range(const wk_cl_tile *t, const wk_cl_taps *taps) {
                   (long long)part, (long long)part, all);
   else wk_str_printf(b, "const int first = 0, last = %s;\n", all);
   wk_str_printf(b, "int k0 = first %% %lld * %d;\n", (long long)of_tap, t->form->depth);
-  if (b_is_panel(t))
+  if (t->is_packed)
     wk_str_printf(b, "w += (long)first * %lld;\n",
                   (long long)(t->form->depth * wk_cl_tile_unit(t) * t->b_row));
   for (int d = taps->n - 1, run = 1; d >= 0; d--) {
@@ -397,7 +396,7 @@ static void advance(const wk_cl_tile *t, const wk_cl_taps *taps) {
   wk_str *b = t->x.b;
   int64_t of_tap = wk_ceil_div(wk_cl_tile_words(t), t->form->depth);
   wk_str_printf(b, "k0 += %d;\n", t->form->depth);
-  if (b_is_panel(t))
+  if (t->is_packed)
     wk_str_printf(b, "w += %lld;\n", (long long)(t->form->depth * wk_cl_tile_unit(t) * t->b_row));
   if (!taps->point) return;
   wk_str_printf(b, "if (k0 == %lld) {\nk0 = 0;\n", (long long)(of_tap * t->form->depth));
@@ -431,20 +430,47 @@ void wk_cl_tile_gpu_products(const wk_cl_tile *t, const wk_cl_taps *taps) {
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-void wk_cl_tile_gpu_result(const wk_cl_tile *t, const char *position, const char *column,
-                           const char *sum) {
+int wk_cl_tile_gpu_lanes(const wk_cl_tile *t, int most) {
+  return t->size.split > 1 || t->columns % most == 0 ? most : 1; /* parts are padded */
+}
+
+static void store_parts(const wk_cl_tile *t, int lanes, const char *const *sums) {
   wk_str *b = t->x.b;
-  const char *type = wk_expr_c_type(t->sum);
+  const char *type = wk_cl_tile_sum_type(t);
+  const char *at = wk_arena_printf(t->m->a, "parts + row * %lldl + column",
+                                   (long long)wk_cl_tile_parts_pitch(t));
+  if (lanes == 1) {
+    wk_str_printf(b, "*(%s) = %s;\n", at, sums[0]);
+    return;
+  }
+  wk_str_printf(b, "*(__global %s%d *)(%s) = (%s%d)(", type, lanes, at, type, lanes);
+  for (int n = 0; n < lanes; n++) wk_str_printf(b, "%s%s", n ? ", " : "", sums[n]);
+  wk_str_add(b, ");\n");
+}
+
+void wk_cl_tile_gpu_result(const wk_cl_tile *t, const char *position, const char *column, int lanes,
+                           const char *const *sums) {
+  wk_str *b = t->x.b;
+  const char *type = wk_expr_c_type(t->sum), *named[FOUR];
   wk_str_printf(b, "if (m0 + row < %s && n0 + column < %lld) {\n", wk_cl_tile_rows(t),
                 (long long)t->columns);
   if (t->size.split > 1) {
-    wk_str_printf(b, "parts[row * %lldl + column] = %s;\n}\n",
-                  (long long)wk_cl_tile_parts_pitch(t), sum);
+    store_parts(t, lanes, sums);
+    wk_str_add(b, "}\n");
     return;
   }
-  wk_str_printf(b, "%sconst long i%d = %s + column;\nconst %s sum = (%s)%s;\n", position,
-                t->column_axis, column, type, type, sum);
-  wk_cl_end(&t->x, (const char *const[]){"sum", NULL});
+  wk_str_add(b, position);
+  for (int n = 0; n < lanes; n++) {
+    named[n] = wk_arena_printf(t->m->a, "sum%d", n);
+    wk_str_printf(b, "const %s sum%d = (%s)%s;\n", type, n, type, sums[n]);
+  }
+  if (lanes == 1) {
+    wk_str_printf(b, "const long i%d = %s + column;\n", t->column_axis, column);
+    wk_cl_end(&t->x, (const char *const[]){named[0], NULL});
+  } else {
+    wk_str_printf(b, "const long first = %s + column;\n", column);
+    wk_cl_end_lanes(&t->x, t->m->p, t->column_axis, lanes, named);
+  }
   wk_str_add(b, "}\n");
 }
 
@@ -459,19 +485,6 @@ static const char *column_of(const wk_cl_tile *t, const char *j) {
   return wk_arena_printf(t->m->a, "%s / 4 * %d + tx * 4 + %s %% 4", j, t->form->columns / 2, j);
 }
 
-static void store_parts(const wk_cl_tile *t) {
-  wk_str *b = t->x.b;
-  for (int r = 0; r < t->form->own_rows; r++)
-    for (int v = 0; v < t->form->own_columns / FOUR; v++) {
-      wk_str_printf(b, "{ const int row = %s, column = %s;\n",
-                    row_of(t, wk_arena_printf(t->m->a, "%d", r)),
-                    column_of(t, wk_arena_printf(t->m->a, "%d", v * FOUR)));
-      wk_str_printf(b, "if (m0 + row < %s && n0 + column < %lld)\n*(__global %s4 *)(parts + row * "
-                    "%lldl + column) = c%d_%d; }\n", wk_cl_tile_rows(t), (long long)t->columns,
-                    wk_cl_tile_sum_type(t), (long long)wk_cl_tile_parts_pitch(t), r, v);
-    }
-}
-
 void wk_cl_tile_gpu_end(const wk_cl_tile *t, const char *position, const char *column) {
   wk_str *b = t->x.b;
   const wk_cl_gpu_form *f = t->form;
@@ -483,10 +496,6 @@ void wk_cl_tile_gpu_end(const wk_cl_tile *t, const char *position, const char *c
     wk_cl_matrix_end(t, position, column);
     return;
   }
-  if (t->size.split > 1) {
-    store_parts(t);
-    return;
-  }
   int vectors = f->own_columns / FOUR;
   wk_str_printf(b, "%s sums[%d];\n", wk_cl_tile_sum_type(t), f->own_rows * f->own_columns);
   for (int r = 0; r < f->own_rows; r++)
@@ -494,9 +503,12 @@ void wk_cl_tile_gpu_end(const wk_cl_tile *t, const char *position, const char *c
       wk_str_printf(b, "vstore4(c%d_%d, %d, sums);\n", r, v, r * vectors + v);
   wk_str_printf(b, "WK_UNROLL for (int r = 0; r < %d; r++) {\nconst int row = %s;\n", f->own_rows,
                 row_of(t, "r"));
-  wk_str_printf(b, "WK_UNROLL for (int j = 0; j < %d; j++) {\nconst int column = %s;\n",
-                f->own_columns, column_of(t, "j"));
-  wk_cl_tile_gpu_result(t, position, column,
-                        wk_arena_printf(t->m->a, "sums[r * %d + j]", f->own_columns));
+  int lanes = wk_cl_tile_gpu_lanes(t, FOUR);
+  const char *all[FOUR];
+  for (int n = 0; n < lanes; n++)
+    all[n] = wk_arena_printf(t->m->a, "sums[r * %d + j + %d]", f->own_columns, n);
+  wk_str_printf(b, "WK_UNROLL for (int j = 0; j < %d; j += %d) {\nconst int column = %s;\n",
+                f->own_columns, lanes, column_of(t, "j"));
+  wk_cl_tile_gpu_result(t, position, column, lanes, all);
   wk_str_add(b, "}\n}\n");
 }

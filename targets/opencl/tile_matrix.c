@@ -14,7 +14,6 @@ void wk_cl_matrix_begin(const wk_cl_tile *t) {
   const wk_cl_gpu_form *f = t->form;
   int a = f->rows * pitch(t) / FOUR, w = f->columns * pitch(t) / FOUR;
   int across = f->columns / f->own_columns;
-  t->k->local_bytes = 2 * (uint64_t)(a + w) * FOUR * 4;
   wk_str_printf(t->x.b, "__local uint4 la[%d], lb[%d];\n", 2 * a, 2 * w);
   wk_str_printf(t->x.b, "const int lane = item %% %d, wr = item / %d * %d, "
                 "wc = item / %d %% %d * %d;\n", WARP, WARP * across, f->own_rows, WARP, across,
@@ -23,11 +22,12 @@ void wk_cl_matrix_begin(const wk_cl_tile *t) {
 
 /* ---- columns that are neighbours ------------------------------------------------------------- */
 
-/* The item's place r: word k of the step, and columns j to j + 3. */
+/* The item's place r: word k of the step, and columns j to j + 3. Four neighbouring items read
+ * neighbours, and the next four the next k, so that what they store is in few banks twice. */
 static void add_place(const wk_cl_tile *t, int r) {
-  int across = t->form->columns / FOUR;
-  wk_str_printf(t->x.b, "const int e = item + %d, k = e / %d, j = e %% %d * 4;\n",
-                r * t->form->items, across, across);
+  int depth = t->form->depth;
+  wk_str_printf(t->x.b, "const int e = item + %d, k = e / 4 %% %d;\n"
+                "const int j = (e %% 4 + e / %d * 4) * 4;\n", r * t->form->items, depth, 4 * depth);
 }
 
 void wk_cl_matrix_load_columns(const wk_cl_tile *t, int r) {
@@ -112,10 +112,13 @@ void wk_cl_matrix_end(const wk_cl_tile *t, const char *position, const char *col
       wk_str_printf(b, "vstore4(c%d_%d, %d, sums);\n", r, v, r * columns + v);
   wk_str_printf(b, "WK_UNROLL for (int r = 0; r < %d; r++) {\n", 2 * rows);
   wk_str_add(b, "const int row = wr + r * 8 + lane / 4;\n");
-  wk_str_printf(b, "WK_UNROLL for (int j = 0; j < %d; j++) {\n", 2 * columns);
+  int lanes = wk_cl_tile_gpu_lanes(t, 2);
+  const char *all[2];
+  for (int n = 0; n < lanes; n++)
+    all[n] = wk_arena_printf(t->m->a, "sums[(r / 2 * %d + j / 2) * 4 + r %% 2 * 2 + j %% 2 + %d]",
+                             columns, n);
+  wk_str_printf(b, "WK_UNROLL for (int j = 0; j < %d; j += %d) {\n", 2 * columns, lanes);
   wk_str_add(b, "const int column = wc + j / 2 * 8 + lane % 4 * 2 + j % 2;\n");
-  wk_cl_tile_gpu_result(t, position, column,
-                        wk_arena_printf(t->m->a, "sums[(r / 2 * %d + j / 2) * 4 + r %% 2 * 2 + "
-                                        "j %% 2]", columns));
+  wk_cl_tile_gpu_result(t, position, column, lanes, all);
   wk_str_add(b, "}\n}\n");
 }

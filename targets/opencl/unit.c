@@ -183,6 +183,7 @@ static uint32_t add_kernel(wk_cl_unit *u, const wk_cl_kernel *k) {
     number = u->needs.kernel_count++;
     wk_map_put(u->kernels, key, number);
     if (strstr(text, "wk_f64")) u->needs.flags |= WICK_CL_NEEDS_F64;
+    if (strstr(text, "wk_matrix_")) u->needs.flags |= WICK_CL_NEEDS_MATRIX;
     wk_str_printf(&u->source, "\n/* %s: %s */\n%sk%u", k->what, comment_of(u, k->node), head,
                   number);
     add_indented(&u->source, text);

@@ -48,7 +48,8 @@ static void reset(void) {
 
 /* All that the devices have. */
 static const wick_cl_needs everything = {
-    .flags = WICK_CL_NEEDS_F64 | WICK_CL_NEEDS_F16 | WICK_CL_NEEDS_DOT | WICK_CL_NEEDS_SUBGROUPS,
+    .flags = WICK_CL_NEEDS_F64 | WICK_CL_NEEDS_F16 | WICK_CL_NEEDS_DOT | WICK_CL_NEEDS_SUBGROUPS |
+             WICK_CL_NEEDS_MATRIX,
     .base_align = 128, .max_group = 256, .max_items = {256, 128, 64}, .type = WICK_OPENCL_CPU,
     .local_bytes = 1 << 15, .largest = 1 << 18, .arena_bytes = 1 << 20};
 
@@ -91,6 +92,20 @@ static void prefers_its_own(void **state) {
   device_count = 0;
   assert_int_equal(of_type(WICK_OPENCL_GPU, "any"), -1);
   assert_string_equal(said.text, "no device");
+}
+
+/* Kernels compute without matrix units, but for compilers of NVIDIA's, which get PTX. */
+static void lacks_matrix_units(void **state) {
+  (void)state;
+  reset();
+  for (int i = 0; i < 4; i++) snprintf(devices[i].vendor, sizeof devices->vendor, "NVIDIA Corp.");
+  devices[3].has_matrix = 1;
+  assert_int_equal(of_type(WICK_OPENCL_CPU, "any"), 3);
+  devices[3].has_matrix = 0;
+  assert_int_equal(of_type(WICK_OPENCL_CPU, "any"), -1);
+  assert_non_null(strstr(said.text, "lacks matrix units (compute capability 8.0)"));
+  devices[1].vendor[0] = 'n';
+  assert_int_equal(of_type(WICK_OPENCL_CPU, "any"), 1);
 }
 
 /* Each thing that a device may lack: with all that is needed it is taken, with less by one not. */
@@ -187,7 +202,8 @@ static void says_why(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(prefers_its_own),     cmocka_unit_test(lacks_one_thing),
+      cmocka_unit_test(prefers_its_own),     cmocka_unit_test(lacks_matrix_units),
+      cmocka_unit_test(lacks_one_thing),
       cmocka_unit_test(is_not_asked),        cmocka_unit_test(takes_the_named_one),
       cmocka_unit_test(says_why)};
   return cmocka_run_group_tests_name("opencl choose", tests, NULL, NULL);

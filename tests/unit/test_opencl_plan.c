@@ -153,6 +153,7 @@ static void wrong_sections_are_refused(void **state) {
   X(flags_f16, p->needs.flags = WICK_CL_NEEDS_F16)                                                \
   X(flags_dot, p->needs.flags = WICK_CL_NEEDS_DOT)                                                \
   X(flags_subgroups, p->needs.flags = WICK_CL_NEEDS_SUBGROUPS)                                    \
+  X(flags_matrix, p->needs.flags = WICK_CL_NEEDS_MATRIX)                                          \
   X(many_kernels, p->needs.kernel_count = (uint32_t)strlen(p->source))                            \
   X(const_anywhere, p->buffers[B_C].offset = 60)                                                  \
   X(whole_arena, p->buffers[B_I].bytes = 1024)                                                    \

@@ -46,12 +46,12 @@ typedef struct {
 static const disguise disguises[] = {
     {"cpu", WICK_OPENCL_CPU, 0, 0, 0, 0, 0, 0},
     {"gpu", WICK_OPENCL_GPU, 1, 0, 0, 0, 1, 0},
+    {"gpu-matrix", WICK_OPENCL_GPU, 4, 0, 0, 0, 1, 1},
     {"cpu4", WICK_OPENCL_CPU, 0, 4, 0, 0, 0, 0},
     {"gpu64", WICK_OPENCL_GPU, 0, 0, 64, 8 << 10, 0, 0},
     {"cpu16", WICK_OPENCL_CPU, 0, 16, 0, 0, 0, 0},
     {"gpu-tiny", WICK_OPENCL_GPU, 0, 0, 64, 4 << 10, 0, 0},
     {"cpu8", WICK_OPENCL_CPU, 0, 8, 0, 0, 0, 0},
-    {"gpu-matrix", WICK_OPENCL_GPU, 4, 0, 0, 0, 1, 1},
 };
 
 static void write_description(const disguise *d) {
@@ -155,6 +155,13 @@ static const char *const text_graphs[] = {
     "%g = reshape(%h) {shape=[8,1]}\n%k = expand(%g) {shape=[8,8]}\n"
     "%q = reshape(%k) {shape=[1,64,1]}\n%z = constant f32[] {0.0}\n"
     "%m = matmul(%x, %w)\n%y = where(%q, %m, %z)\noutput %y } }",
+    /* computed right operands as wide as a tile, with an end along k */
+    "module \"t\" opset 17 { graph @t(%x: f32[3,128,40], %z: f32[3,40,64]) {\n"
+    "%y = matmul(%x, %z) : f32[3,128,64]\n"
+    "output %y } }",
+    "module \"t\" opset 17 { graph @t(%x: f32[3,20,9], %z: f32[3,9,32]) {\n"
+    "%y = matmul(%x, %z) : f32[3,20,32]\n"
+    "output %y } }",
     /* a product of nothing */
     "module \"t\" opset 17 { graph @t(%x: f32[3,0], %z: f32[0,40]) {\n"
     "%y = matmul(%x, %z) : f32[3,40]\n"
@@ -195,6 +202,28 @@ static const char *const text_graphs[] = {
     "module \"t\" opset 17 { graph @t(%x: bf16[19,24], %z: bf16[24,23]) {\n"
     "%y = matmul(%x, %z) : bf16[19,23]\noutput %y } }"};
 
+/* Products of halves with computed right operands: as wide as a tile, with an end along k, of one
+ * column, of columns that are neighbours, turned. */
+static const char *const half_graphs[] = {
+    "module \"t\" opset 17 { graph @t(%x: f16[8,128,32], %z: f16[8,32,64]) {\n"
+    "%y = matmul(%x, %z) : f16[8,128,64]\noutput %y } }",
+    "module \"t\" opset 17 { graph @t(%x: f16[2,40,40], %z: f16[2,40,64]) {\n"
+    "%y = matmul(%x, %z) : f16[2,40,64]\noutput %y } }",
+    "module \"t\" opset 17 { graph @t(%x: f16[32,32], %z: f16[32,1]) {\n"
+    "%y = matmul(%x, %z) : f16[32,1]\noutput %y } }",
+    "module \"t\" opset 17 { graph @t(%x: bf16[3,70,48], %z: bf16[3,48,36]) {\n"
+    "%y = matmul(%x, %z) : bf16[3,70,36]\noutput %y } }",
+    "module \"t\" opset 17 { graph @t(%x: f16[2,33,64], %z: f16[2,65,64]) {\n"
+    "%u = transpose(%z) {perm=[0,2,1]} : f16[2,64,65]\n"
+    "%y = matmul(%x, %u) : f16[2,33,65]\noutput %y } }"};
+
+static wk_module *draw_half(uint64_t number) {
+  wk_module *m = NULL;
+  wk_status s = wk_module_parse(half_graphs[number], "t", &m);
+  if (s) fail_msg("%s", s->message);
+  return m;
+}
+
 static wk_module *draw_text(uint64_t number) {
   wk_module *m = NULL;
   wk_status s = wk_module_parse(text_graphs[number], "t", &m);
@@ -205,6 +234,7 @@ static wk_module *draw_text(uint64_t number) {
 static const kind integers = {"integers", draw_integers, random_integer_inputs, 0},
                   layers = {"layers", draw_layers, random_integer_inputs, 0},
                   texts = {"texts", draw_text, float_inputs, 1e-5},
+                  halves = {"halves", draw_half, float_inputs, 2e-2},
                   floats = {"floats", draw_floats, float_inputs, 1e-4},
                   middle = {"middle", draw_middle, random_middle_inputs, 1e-6};
 
@@ -351,6 +381,8 @@ static void seeds_that_failed(void **state) {
   assert_int_equal(check_batch(&floats, &disguises[0], 203, 1), 0);
   for (size_t i = 0; i < 2; i++)
     assert_int_equal(check_batch(&texts, &disguises[i], 0, WK_COUNTOF(text_graphs)), 0);
+  for (size_t i = 1; i < 3; i++) /* GPUs without and with matrix units */
+    assert_int_equal(check_batch(&halves, &disguises[i], 0, WK_COUNTOF(half_graphs)), 0);
 }
 
 /* The first of two parts on the device reads outside of a tensor, the second one does not. */
