@@ -7,8 +7,6 @@
 
 #include "context.h"
 
-static uint32_t io_count(const wick_part_info *p) { return p->input_count + p->output_count; }
-
 static wick_status make_buffer(wick_cl_context *c, cl_mem_flags flags, size_t bytes, void *memory,
                                cl_mem *out, wick_error_detail *error) {
   cl_int code;
@@ -38,7 +36,7 @@ wick_status wick_cl_open_slots(wick_cl_context *c, uint32_t part, wick_error_det
   const wick_part_info *info = c->u->unit->parts[part].info;
   wick_cl_slot *slots = c->slots + c->u->first_io[part];
   wick_status status = WICK_OK;
-  for (uint32_t i = 0; i < io_count(info) && status == WICK_OK; i++)
+  for (uint32_t i = 0; i < wick_cl_io_count(info) && status == WICK_OK; i++)
     status = open_slot(c, wick_cl_io(info, i), i >= info->input_count, &slots[i], error);
   return status;
 }
@@ -109,13 +107,13 @@ wick_status wick_cl_bind(wick_cl_context *c, const wick_device_job *job,
   wick_status status = WICK_OK;
   changes changed = {false, false};
   if (!c->u->shares_memory && !c->residents) return WICK_OK; /* they have theirs since open */
-  for (uint32_t i = 0; i < io_count(info); i++)
+  for (uint32_t i = 0; i < wick_cl_io_count(info); i++)
     if (slots[i].wrap && slots[i].memory != job->io[i]) wick_cl_unwrap(&slots[i]);
-  for (uint32_t i = 0; i < io_count(info) && status == WICK_OK; i++)
+  for (uint32_t i = 0; i < wick_cl_io_count(info) && status == WICK_OK; i++)
     status = bind_slot(c, job->part, i, job->io[i], &changed, error);
   if (status == WICK_OK && (changed.buffers || changed.bases))
     status = set_args(c, job->part, changed, error);
-  if (status != WICK_OK) forget(slots, io_count(info));
+  if (status != WICK_OK) forget(slots, wick_cl_io_count(info));
   return status;
 }
 

@@ -11,8 +11,6 @@
 
 static size_t size_of_set(const wick_tensor_info *t) { return wick_align_up(t->bytes, WICK_ALIGN); }
 
-static uint32_t io_count(const wick_part_info *p) { return p->input_count + p->output_count; }
-
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Mapped memory of the driver's; NULL: there is none. */
@@ -41,7 +39,7 @@ static bool pin_faults(wick_cl_context *c) {
 static bool pin_all(wick_cl_context *c, uint32_t part) {
   const wick_part_info *info = c->u->unit->parts[part].info;
   wick_cl_slot *slots = c->slots + c->u->first_io[part];
-  for (uint32_t i = 0; i < io_count(info) && !c->cannot_pin; i++) {
+  for (uint32_t i = 0; i < wick_cl_io_count(info) && !c->cannot_pin; i++) {
     size_t size = WICK_CL_SETS * size_of_set(wick_cl_io(info, i));
     if (size == 0 || slots[i].pinned) continue;
     slots[i].pinned_at = pin(c, size, &slots[i].pinned);
@@ -79,7 +77,7 @@ static void deliver(const wick_cl_context *c, uint32_t set) {
   const wick_device_job *job = c->staged[set].job;
   const wick_part_info *info = c->u->unit->parts[job->part].info;
   const wick_cl_slot *slots = c->slots + c->u->first_io[job->part];
-  for (uint32_t i = info->input_count; i < io_count(info); i++) {
+  for (uint32_t i = info->input_count; i < wick_cl_io_count(info); i++) {
     const wick_tensor_info *t = wick_cl_io(info, i);
     if (t->bytes) wick_cl_copy_tensor(t, job->io[i], wick_cl_staging(&slots[i], set, t));
   }
@@ -118,7 +116,7 @@ static bool reads(const wick_cl_context *c, const wick_device_job *job,
   const wick_part_info *to = c->u->unit->parts[job->part].info;
   const wick_part_info *from = c->u->unit->parts[other->part].info;
   for (uint32_t i = 0; i < to->input_count; i++)
-    for (uint32_t k = from->input_count; k < io_count(from); k++)
+    for (uint32_t k = from->input_count; k < wick_cl_io_count(from); k++)
       if (meet(job->io[i], to->inputs[i].bytes, other->io[k], wick_cl_io(from, k)->bytes))
         return true;
   return false;

@@ -127,6 +127,10 @@ wick_status wick_cl_upload_to(void *context, void *address, const void *host, si
 wick_status wick_cl_download_from(void *context, const void *address, void *host, size_t size,
                                   wick_error_detail *error);
 
+static inline uint32_t wick_cl_io_count(const wick_part_info *part) {
+  return part->input_count + part->output_count;
+}
+
 /* Input or output number i of a part: outputs follow inputs. */
 static inline const wick_tensor_info *wick_cl_io(const wick_part_info *part, uint32_t i) {
   return i < part->input_count ? &part->inputs[i] : &part->outputs[i - part->input_count];

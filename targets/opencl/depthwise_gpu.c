@@ -8,6 +8,7 @@
 #include "compiler/cgen/expr_c.h"
 #include "targets/opencl/depthwise.h"
 #include "targets/opencl/lanes.h"
+#include "targets/opencl/prepare.h"
 #include "targets/opencl/tile.h"
 
 enum {
@@ -127,13 +128,6 @@ static void add_item(const wk_cl_depthwise *v) {
   wk_cl_split(&v->l, 'i', 0, last_axis(v), v->y->dims, 1, "rest");
 }
 
-/* Some window leaves the image along the axis. */
-static bool clips(const wk_cl_depthwise *v, int d) {
-  int64_t reach = (v->y->dims[d + 2] - 1) * v->c->strides.v[d] +
-                  (v->w->dims[d + 2] - 1) * v->c->dilations.v[d] + 1 - v->c->pads.v[d];
-  return v->c->pads.v[d] > 0 || reach > v->x->dims[d + 2];
-}
-
 /* Rows outside of the image add nothing. */
 static bool skips(const wk_cl_depthwise *v) {
   return v->sum == WK_F32 || v->c->pad_value == 0;
@@ -148,15 +142,16 @@ static void begin_rows(const wk_cl_depthwise *v) {
     long long size = v->x->dims[d + 2];
     wk_str_printf(b, "%sfor (int t%d = 0; t%d < %lld; t%d++) {\n%s%s h%d = i%d * %lld + "
                   "t%d * %lld - %lld;\n", v->taps <= MOST_TAPS ? "WK_UNROLL " : "", d, d,
-                  (long long)v->w->dims[d + 2], d, clips(v, d) ? "" : "const ", v->l.type, d, d + 2,
+                  (long long)v->w->dims[d + 2], d,
+                  wk_cl_clips(v->m->inst, d) ? "" : "const ", v->l.type, d, d + 2,
                   (long long)v->c->strides.v[d], d, (long long)v->c->dilations.v[d],
                   (long long)v->c->pads.v[d]);
-    if (!clips(v, d)) continue;
+    if (!wk_cl_clips(v->m->inst, d)) continue;
     wk_str_printf(&inside, "%s(h%d >= 0 & h%d < %lld)", inside.n ? " & " : "", d, d, size);
   }
   if (inside.n) wk_str_printf(b, skips(v) ? "if (%s) {\n" : "const int inside = %s;\n", inside.s);
   for (int d = 0; d < v->spatial - 1; d++)
-    if (clips(v, d) && !skips(v))
+    if (wk_cl_clips(v->m->inst, d) && !skips(v))
       wk_str_printf(b, "h%d = min(max(h%d, (%s)0), (%s)%lld);\n", d, d, v->l.type, v->l.type,
                     (long long)v->x->dims[d + 2] - 1);
   wk_str_free(&inside);
@@ -195,7 +190,7 @@ static void add_rows(const wk_cl_depthwise *v) {
   wk_str_printf(b, "__global const %s *p = x", x_type);
   for (int d = 0; d < v->spatial - 1; d++) {
     wk_str_printf(b, " + h%d * %lld", d, (long long)v->x->strides[d + 2]);
-    clipped = clipped || clips(v, d);
+    clipped = clipped || wk_cl_clips(v->m->inst, d);
   }
   wk_str_printf(b, ";\n__global const %s *wt = w", wk_cl_tile_type(v->w->dtype));
   for (int d = v->spatial - 2; d >= 0; d--) {

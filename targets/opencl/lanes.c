@@ -35,15 +35,19 @@ uint32_t wk_cl_group_for(const wk_opencl *d, int64_t items) {
 
 /* ---- proofs ---------------------------------------------------------------------------------- */
 
-bool wk_cl_is_vector(const wk_program *p, const wk_view *v, int axis, int lanes) {
-  int64_t bytes = lanes * wk_dtype_size(v->dtype);
+bool wk_cl_begins_at(const wk_program *p, const wk_view *v, int axis, int64_t n) {
+  int64_t bytes = n * wk_dtype_size(v->dtype);
   const wk_buffer *b = &p->buffers.data[v->buffer];
-  if (v->strides[axis] != 1 || v->dims[axis] % lanes || v->offset % bytes || v->step % bytes ||
-      bytes > WICK_ALIGN || b->region == WK_REGION_SCRATCH)
-    return false;
+  if (v->offset % bytes || v->step % bytes || bytes > WICK_ALIGN) return false;
   for (int d = 0; d < v->rank; d++)
-    if (d != axis && v->dims[d] > 1 && v->strides[d] % lanes) return false;
+    if (d != axis && v->dims[d] > 1 && v->strides[d] % n) return false;
   return b->offset < 0 || b->offset % bytes == 0;
+}
+
+bool wk_cl_is_vector(const wk_program *p, const wk_view *v, int axis, int lanes) {
+  return v->strides[axis] == 1 && v->dims[axis] % lanes == 0 &&
+         p->buffers.data[v->buffer].region != WK_REGION_SCRATCH &&
+         wk_cl_begins_at(p, v, axis, lanes);
 }
 
 /* ---- reads ----------------------------------------------------------------------------------- */

@@ -8,6 +8,9 @@
 
 #include "targets/opencl/make.h"
 
+/* At each multiple of n along `axis` the view has an address that is a multiple of n elements. */
+bool wk_cl_begins_at(const wk_program *p, const wk_view *v, int axis, int64_t n);
+
 /* Elements of the view that follow each other from a multiple of `lanes` of the axis on are a
  * vector in memory, with the alignment of one. */
 bool wk_cl_is_vector(const wk_program *p, const wk_view *v, int axis, int lanes);

@@ -5,6 +5,7 @@
 
 #include "compiler/cgen/expr_c.h"
 #include "targets/opencl/explain.h"
+#include "targets/opencl/lanes.h"
 #include "targets/opencl/tune.h"
 
 enum {
@@ -128,22 +129,9 @@ bool wk_cl_tile_choose(wk_cl_tile *t, bool is_packed) {
   return true;
 }
 
-/* Of elements. */
-static bool begins_at(const wk_program *p, const wk_view *v, int along, int64_t n) {
-  const wk_buffer *b = &p->buffers.data[v->buffer];
-  int64_t bytes = n * wk_dtype_size(v->dtype);
-  if (v->offset % bytes || v->step % bytes) return false;
-  if (b->region != WK_REGION_INPUT && b->region != WK_REGION_OUTPUT &&
-      b->region != WK_REGION_CONST && b->offset % bytes)
-    return false;
-  for (int d = 0; d < v->rank; d++)
-    if (d != along && v->dims[d] > 1 && v->strides[d] % n) return false;
-  return true;
-}
-
 int wk_cl_neighbours(const wk_program *p, const wk_view *v, int along) {
   int n = v->strides[along] == 1 ? WK_CL_WHOLE : 1;
-  while (n > 1 && (n * wk_dtype_size(v->dtype) > WICK_ALIGN || !begins_at(p, v, along, n))) n /= 2;
+  while (n > 1 && !wk_cl_begins_at(p, v, along, n)) n /= 2;
   return n;
 }
 
