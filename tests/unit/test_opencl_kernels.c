@@ -14,19 +14,14 @@
 #include <cmocka.h>
 
 #include "compiler/eval/eval.h"
-#include "targets/opencl/description.h"
-#include "targets/opencl/opencl.h"
 #include "tests/random_graph.h"
 #include "tests/unit/opencl_batch.h"
-#include "tests/unit/remove_folder.h"
+#include "tests/unit/opencl_passing.h"
 
 enum { BATCH = 20 };
 
-static char folder[] = "/tmp/wick-opencl-kernels-XXXXXX";
-static bool has_device;
 static const char *wanted; /* NULL: all */
 static size_t only = SIZE_MAX; /* all */
-static wick_opencl_info here;
 
 static const struct {
   const char *arguments, *body, *mark;
@@ -44,37 +39,19 @@ static const struct {
 } devices[] = {{"few", 1, 256, 48 << 10}, {"many", 200, 1024, 48 << 10}, {"small", 2, 64, 4 << 10}};
 
 static void write_description(size_t k) {
-  char path[80];
   wick_opencl_info info = here;
   info.type = WICK_OPENCL_GPU;
   info.units = devices[k].units;
   info.local_memory = devices[k].local_memory;
   if (info.max_group > devices[k].max_group) info.max_group = devices[k].max_group;
-  snprintf(path, sizeof path, "%s/%s.json", folder, devices[k].name);
-  json_t *o = wk_opencl_describe_json(&info);
-  assert_int_equal(json_dump_file(o, path, 0), 0);
-  json_decref(o);
+  write_passing(devices[k].name, &info);
 }
 
 static int prepare(void **state) {
-  wk_targets t;
   (void)state;
-  if (!mkdtemp(folder)) return 1;
-  setenv("WICK_CACHE", folder, 1);
-  setenv("POCL_CACHE_DIR", folder, 1);
-  wk_status s = wk_targets_open(&(wk_target_args){.target = "opencl"}, &t);
-  has_device = !s;
-  if (s) print_message("skipped: %s\n", s->message);
-  else here = ((const wk_opencl *)t.list[0])->info;
-  wk_status_free(s);
-  wk_targets_close(&t);
+  if (!find_device_here()) return 1;
   for (size_t k = 0; k < WK_COUNTOF(devices) && has_device; k++) write_description(k);
   return 0;
-}
-
-static int clean(void **state) {
-  (void)state;
-  return remove_folder(folder);
 }
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
@@ -210,5 +187,5 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_compute)};
   if (argc > 1) wanted = argv[1];
   if (argc > 2) only = strtoul(argv[2], NULL, 10);
-  return cmocka_run_group_tests(tests, prepare, clean);
+  return cmocka_run_group_tests(tests, prepare, remove_passing);
 }

@@ -16,21 +16,16 @@
 #include <cmocka.h>
 
 #include "compiler/integer/integer.h"
-#include "targets/opencl/description.h"
-#include "targets/opencl/opencl.h"
-#include "tests/unit/remove_folder.h"
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
 #include "tests/random_layers.h"
 #include "tests/random_middle.h"
 #include "tests/unit/opencl_batch.h"
+#include "tests/unit/opencl_passing.h"
 
 enum { BATCH = 20 };
 
 static uint64_t first_seed = 1, n_seeds = RANDOM_COUNT(100);
-static char folder[] = "/tmp/wick-random-opencl-XXXXXX";
-static bool has_device;
-static wick_opencl_info here;
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
@@ -55,7 +50,6 @@ static const disguise disguises[] = {
 };
 
 static void write_description(const disguise *d) {
-  char path[80];
   wick_opencl_info info = here;
   info.type = d->type;
   if (d->units) info.units = d->units;
@@ -64,31 +58,14 @@ static void write_description(const disguise *d) {
   info.has_dot = d->has_dot;
   info.has_matrix = d->has_matrix;
   if (d->local_memory) info.local_memory = d->local_memory;
-  snprintf(path, sizeof path, "%s/%s.json", folder, d->name);
-  json_t *o = wk_opencl_describe_json(&info);
-  assert_int_equal(json_dump_file(o, path, 0), 0);
-  json_decref(o);
+  write_passing(d->name, &info);
 }
 
 static int prepare(void **state) {
-  wk_targets t;
   (void)state;
-  if (!mkdtemp(folder)) return 1;
-  setenv("WICK_CACHE", folder, 1);
-  setenv("POCL_CACHE_DIR", folder, 1);
-  wk_status s = wk_targets_open(&(wk_target_args){.target = "opencl"}, &t);
-  has_device = !s;
-  if (s) print_message("skipped: %s\n", s->message);
-  else here = ((const wk_opencl *)t.list[0])->info;
-  wk_status_free(s);
-  wk_targets_close(&t);
+  if (!find_device_here()) return 1;
   for (size_t i = 0; i < WK_COUNTOF(disguises) && has_device; i++) write_description(&disguises[i]);
   return 0;
-}
-
-static int clean(void **state) {
-  (void)state;
-  return remove_folder(folder);
 }
 
 /* ---- kinds of graphs ------------------------------------------------------------------------- */
@@ -446,5 +423,5 @@ int main(int argc, char **argv) {
       cmocka_unit_test(random_networks)};
   if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
   if (argc > 2) n_seeds = strtoull(argv[2], NULL, 10);
-  return cmocka_run_group_tests(tests, prepare, clean);
+  return cmocka_run_group_tests(tests, prepare, remove_passing);
 }
