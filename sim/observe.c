@@ -12,10 +12,12 @@ static void keep(void *context, uint64_t at, uint64_t n) {
   const wk_accel_window *w = o->place;
   if (!w || at < w->scratchpad) return;
   uint64_t plane = (uint64_t)w->rows * w->row, q = at - w->scratchpad, end = q + n;
+  uint64_t solid = o->pitch == w->row ? plane : w->row; /* bytes that follow one another */
   if (end > w->planes * plane) end = w->planes * plane;
   while (q < end) {
-    uint64_t rest = plane - q % plane, run = end - q < rest ? end - q : rest;
-    memcpy(o->tensors + w->at + q / plane * w->plane + q % plane,
+    uint64_t rest = solid - q % solid, run = end - q < rest ? end - q : rest;
+    uint64_t row = q % plane / w->row;
+    memcpy(o->tensors + w->at + q / plane * w->plane + row * o->pitch + q % w->row,
            o->f->scratchpad + w->scratchpad + q, run);
     q += run;
   }
@@ -42,6 +44,7 @@ wk_status wk_observe(wk_observation *o, const wk_accel_unit *u, const wk_accel_p
 void wk_observe_command(wk_observation *o, uint32_t index) {
   uint32_t row = o->unit->results[o->part->first_command + index];
   o->place = row ? &o->unit->places[row - 1] : NULL;
+  o->pitch = row ? wk_accel_pitch(o->unit, row - 1) : 0;
 }
 
 void wk_observe_end(wk_functional *f) {

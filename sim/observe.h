@@ -15,6 +15,7 @@ typedef struct {
   uint8_t *tensors;             /* of the part */
   uint64_t size;                /* that there is memory for */
   const wk_accel_window *place; /* of what runs; NULL: its results belong to no tensor */
+  uint64_t pitch;               /* of its rows, in the tensor */
 } wk_observation;
 
 /* From now on what the model computes goes to the tensors of a part that has been checked; all are

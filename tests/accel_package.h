@@ -28,6 +28,7 @@ typedef struct {
   WK_VEC(wk_accel_cuts) cuts; /* none known */
   WK_VEC(uint32_t) results;
   WK_VEC(wk_accel_window) places;
+  WK_VEC(uint32_t) pitches;
   WK_VEC(wk_accel_value) values;
   wk_str machine_text, texts;
   accel_part_io io[ACCEL_PARTS_MAX];
@@ -44,6 +45,7 @@ static inline void accel_unit_free(accel_unit_data *u) {
   wk_vec_free(&u->cuts);
   wk_vec_free(&u->results);
   wk_vec_free(&u->places);
+  wk_vec_free(&u->pitches);
   wk_vec_free(&u->values);
   wk_str_free(&u->machine_text);
   wk_str_free(&u->texts);
@@ -159,7 +161,7 @@ static inline void accel_fill_tensor(wk_package_tensor *t, int64_t *dims, const 
 }
 
 /* As they are in a package; CONST, which a package makes itself, first. */
-enum { ACCEL_SECTIONS = 12 };
+enum { ACCEL_SECTIONS = 13 };
 static inline void accel_list_sections(const accel_unit_data *u,
                                        wk_accel_section out[ACCEL_SECTIONS]) {
   const wk_accel_section all[ACCEL_SECTIONS] = {
@@ -174,7 +176,8 @@ static inline void accel_list_sections(const accel_unit_data *u,
       {WK_ACCEL_PLACES, u->places.data, u->places.n * sizeof *u->places.data},
       {WK_ACCEL_VALUES, u->values.data, u->values.n * sizeof *u->values.data},
       {WK_ACCEL_LEAST, u->least.data, u->least.n * sizeof *u->least.data},
-      {WK_ACCEL_CUTS, u->cuts.data, u->cuts.n * sizeof *u->cuts.data}};
+      {WK_ACCEL_CUTS, u->cuts.data, u->cuts.n * sizeof *u->cuts.data},
+      {WK_ACCEL_PITCHES, u->pitches.data, u->pitches.n * sizeof *u->pitches.data}};
   memcpy(out, all, sizeof all);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Random nets for the scheduler: operators that read rows, windows of them, rows in steps, or all
- * of them; with stacks, constants and pieces, and some that ride on others. */
+ * of them, or columns of these; with stacks, constants and pieces, and some that ride on others. */
 #ifndef WICK_TESTS_RANDOM_SCHED_NET_H
 #define WICK_TESTS_RANDOM_SCHED_NET_H
 
@@ -70,9 +70,18 @@ static inline int64_t make_steps(made *x, wk_sched_view *v) {
   return v->takes_all ? draw(x, 1, 6) : v->rows;
 }
 
+/* Some of the cells of each row. */
+static inline void make_columns(made *x, wk_sched_view *v) {
+  int64_t cells = x->tensors[v->tensor].row / CELL;
+  if (cells < 2 || draw(x, 0, 3)) return;
+  v->columns[0] = CELL * draw(x, 0, cells - 1);
+  v->columns[1] = v->columns[0] + CELL * draw(x, 1, cells - v->columns[0] / CELL);
+}
+
 /* Reads all rows of the tensor, or a window of them, or others; the rows of the result. */
 static inline int64_t make_operand(made *x, int tensor, wk_sched_view *v) {
   *v = view_of(x, tensor);
+  make_columns(x, v);
   if (!draw(x, 0, 4)) return make_steps(x, v);
   if (!draw(x, 0, 5)) {
     v->is_whole = true;
@@ -94,6 +103,17 @@ static inline void add_consts(made *x, wk_sched_op *op) {
   if (!op->const_bytes) return;
   int64_t bytes = op->const_bytes * (int64_t)op->pieces;
   op->consts = add_tensor(x, WK_SCHED_CONST, 1, 1, bytes);
+}
+
+/* The last columns of a result have an operator of their own. */
+static inline void share_columns(made *x, wk_sched_op *op) {
+  wk_sched_op *other = &x->ops[x->net.n_ops];
+  int64_t row = x->tensors[op->out.tensor].row, at = CELL * draw(x, 1, row / CELL - 1);
+  *other = *op;
+  other->layer = (uint32_t)x->net.n_ops++;
+  other->queue = engine_of(&x->net, (int)x->net.n_ops - 1);
+  op->out.columns[1] = at;
+  other->out.columns[0] = at, other->out.columns[1] = row;
 }
 
 /* The second half of a result, or of each of its stacks, has an operator of its own. */
@@ -159,6 +179,8 @@ static inline void add_op(made *x) {
   op->out = view_of(x, out);
   if (x->stacks > 1 && draw(x, 0, 7)) add_stacks(x, op);
   if (draw(x, 0, 1)) add_consts(x, op);
+  else if (x->tensors[out].row > CELL && x->net.n_ops < OPS && !draw(x, 0, 2))
+    share_columns(x, op);
   else if (x->tensors[out].planes > wk_sched_stacks(op) && x->net.n_ops < OPS && draw(x, 0, 1))
     share_result(x, op);
 }

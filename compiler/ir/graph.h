@@ -44,10 +44,12 @@ typedef struct {
   bool is_trainable;   /* a variable of floats that training changes */
 } wk_value;
 
-/* How a contraction that a target made of something else counts: see wk_node_model_macs. */
+/* How an operator that a target made of something else counts: see wk_node_model_macs. */
 typedef struct {
-  uint8_t pieces;  /* summands that each product of the model became; 0: it is the model's own */
-  bool only_moves; /* it stands for an operator that multiplies nothing */
+  uint8_t pieces;    /* summands that each product of the model became; 0: it is the model's own */
+  bool only_moves;   /* it stands for an operator that multiplies nothing */
+  uint32_t own, all; /* of a result's last axis, of which others compute elements as well: as many
+                        count here, of so many in the model; 0, 0: all of them */
 } wk_counted;
 
 typedef struct {

@@ -75,6 +75,10 @@ int64_t wk_node_macs(const wk_graph *g, const wk_node *n) {
 int64_t wk_node_model_macs(const wk_graph *g, const wk_node *n) {
   int64_t macs = wk_node_macs(g, n), pieces = n->counted.pieces;
   if (n->counted.only_moves) return 0;
+  if (n->counted.all) {
+    const wk_type *y = &wk_val(g, n->out[0])->type;
+    macs = macs / y->dims[y->rank - 1] * n->counted.own;
+  }
   return pieces > 1 ? macs / pieces : macs;
 }
 

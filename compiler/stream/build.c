@@ -57,15 +57,15 @@ static bool is_stored(const wk_sched_builder *b, int t) {
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static wk_sched_place new_place(wk_sched_builder *b, int t, int64_t row, int64_t rows,
-                                int64_t plane, int64_t planes) {
-  return wk_sched_place_new(&b->base, t, row, rows, plane, planes);
+static wk_sched_place new_place(wk_sched_builder *b, const int64_t columns[2], int64_t row,
+                                int64_t rows, const int64_t planes[2]) {
+  return wk_sched_place_new(&b->base, columns, row, rows, planes[0], planes[1] - planes[0]);
 }
 
-static wk_sched_place load(wk_sched_builder *b, int t, uint32_t layer, int64_t r0, int64_t r1,
-                           const int64_t planes[2]) {
+static wk_sched_place load(wk_sched_builder *b, int t, uint32_t layer, const int64_t columns[2],
+                           int64_t r0, int64_t r1, const int64_t planes[2]) {
   if (wk_sched_tensor_of(b, t)->is_shaped) return machine(b)->load(&b->base, t, planes, r0, r1);
-  wk_sched_place p = new_place(b, t, r0, r1 - r0, planes[0], planes[1] - planes[0]);
+  wk_sched_place p = new_place(b, columns, r0, r1 - r0, planes);
   wk_sched_move_rows(&b->base, false, layer, t, &p, r0, r1, planes[0], planes[1]);
   return p;
 }
@@ -87,7 +87,8 @@ static wk_sched_place operand_place(wk_sched_builder *b, const wk_sched_view *v,
   if (is_resident(b, t, op)) {
     wk_sched_resident_state *y = &b->resident[t];
     if (y->place.buffer < 0)
-      y->place = load(b, t, wk_sched_op_of(b, op)->layer, 0, x->rows, y->planes);
+      y->place = load(b, t, wk_sched_op_of(b, op)->layer, (const int64_t[]){0, x->row}, 0, x->rows,
+                      y->planes);
     return y->place;
   }
   if (s->place.buffer < 0 && !wk_sched_is_made_here(b, t)) {
@@ -96,14 +97,19 @@ static wk_sched_place operand_place(wk_sched_builder *b, const wk_sched_view *v,
                 before.row + before.rows >= s->high && before.plane <= s->read[0] &&
                 before.plane + before.planes >= s->read[1];
     s->place = same ? before
-                    : load(b, t, wk_sched_op_of(b, op)->layer, s->low, s->high, s->read);
+                    : load(b, t, wk_sched_op_of(b, op)->layer, s->columns, s->low, s->high,
+                           s->read);
   }
   return s->place.buffer < 0 ? wk_sched_place_before(b, t) : s->place;
 }
 
-/* Every row of its tensor. */
+/* Every row of its tensor, as much of it as the group has. */
 static bool is_all_rows(const wk_sched_builder *b, const wk_sched_view *x) {
-  return !x->is_whole && !x->takes_all && !x->has_window && !x->needs && !x->stack_rows &&
+  const int64_t *all = b->strip->tensors[x->tensor].columns;
+  int64_t own[2] = {INT64_MAX, 0};
+  wk_sched_join_columns(wk_sched_tensor_of(b, x->tensor), x, own);
+  return own[0] == all[0] && own[1] == all[1] && !x->is_whole && !x->takes_all &&
+         !x->has_window && !x->needs && !x->stack_rows &&
          !x->first && x->step == 1 && x->rows == wk_sched_tensor_of(b, x->tensor)->rows;
 }
 
@@ -133,8 +139,9 @@ static bool replaced_place(const wk_sched_builder *b, int index, const wk_sched_
     return false;
   wk_sched_round_planes(b, op, &op->in[0], read);
   *out = *from;
-  out->plane = s->made[0];
-  return from->buffer >= 0 && s->keep >= s->done && from->row == s->done &&
+  out->plane = s->made[0], out->column = s->columns[0];
+  return from->buffer >= 0 && from->width == s->columns[1] - s->columns[0] &&
+         s->keep >= s->done && from->row == s->done &&
          from->rows == s->end - s->done && from->plane == read[0] && !from->lead &&
          from->planes == read[1] - read[0] && from->planes == s->made[1] - s->made[0];
 }
@@ -163,14 +170,14 @@ static wk_sched_place result_place(wk_sched_builder *b, int index, const wk_sche
   if (b->plan->resident[t] >= 0) {
     wk_sched_resident_state *y = &b->resident[t];
     if (y->place.buffer < 0)
-      y->place = new_place(b, t, 0, x->rows, y->planes[0], y->planes[1] - y->planes[0]);
+      y->place = new_place(b, (const int64_t[]){0, x->row}, 0, x->rows, y->planes);
     return y->place;
   }
   if (s->place.buffer < 0 && !replaced_place(b, index, from, &s->place)) {
     int64_t low = s->keep < s->done ? s->keep : s->done;
     if (goes_on(b, t, low, s->end, &s->place)) return s->place;
     int64_t end = is_read_at_once(b, t) ? x->rows : s->end;
-    s->place = new_place(b, t, low, end - low, s->made[0], s->made[1] - s->made[0]);
+    s->place = new_place(b, s->columns, low, end - low, s->made);
     if (low < s->done) carry(b, t, op->layer, low, s->done);
   }
   return s->place;
@@ -206,13 +213,22 @@ static void compute_pieces(wk_sched_builder *b, wk_sched_work *w) {
   machine(b)->compute(w);
 }
 
+/* No other operator of the group writes the tensor. */
+static bool is_only_writer(const wk_sched_builder *b, const wk_sched_op *op) {
+  const wk_sched_use *u = &b->uses[op->out.tensor];
+  if (u->first_writer == u->last_writer) return true;
+  for (int i = b->base.group->first; i <= b->base.group->last; i++)
+    if (wk_sched_op_of(b, i) != op && wk_sched_op_of(b, i)->out.tensor == op->out.tensor)
+      return false;
+  return true;
+}
+
 /* Every piece of the result is a plane of its tensor, that nobody else writes. */
 static bool are_pieces_planes(const wk_sched_builder *b, const wk_sched_op *op) {
-  const wk_sched_use *u = &b->uses[op->out.tensor];
   int64_t stacks[2];
   stacks_of(b, op, stacks);
   return op->plane >= 0 && (stacks[1] == stacks[0] + 1 || op->shares_pieces) &&
-         u->first_writer == u->last_writer;
+         is_only_writer(b, op);
 }
 
 /* The result of a chunk of pieces goes to memory alone, or to what rides on it, so it has a place
@@ -261,6 +277,13 @@ static bool is_ridden_by(const wk_sched_builder *b, const wk_sched_op *last, int
   return reads;
 }
 
+/* A plan in which rows are not as far apart as the operator needs them is none. */
+static void look_at_pitch(wk_sched_builder *b, const wk_sched_work *w) {
+  const wk_sched_place *out = &w->out, *in = &w->in[1];
+  bool differ = out->buffer >= 0 && in->buffer >= 0 && out->pitch != in->pitch;
+  if (wk_sched_op_of(b, w->op)->same_pitch && differ) b->is_too_large = true;
+}
+
 /* Pieces [i, end), with constants that are there or, of an operator that goes by pieces, come now;
  * where they are planes that have to be in memory, they are stored at once. */
 static void compute_chunk(wk_sched_builder *b, wk_sched_work *w, size_t i, size_t end,
@@ -271,7 +294,9 @@ static void compute_chunk(wk_sched_builder *b, wk_sched_work *w, size_t i, size_
   int64_t first = op->shares_pieces ? 0 : w->stacks[0] * op->out.stack;
   int64_t p0 = op->plane + first + (int64_t)i;
   int64_t p1 = p0 + (int64_t)(end - i);
-  if (chunked) w->out = new_place(b, t, s->done, s->end - s->done, p0, p1 - p0);
+  if (chunked)
+    w->out = new_place(b, s->columns, s->done, s->end - s->done, (const int64_t[]){p0, p1});
+  look_at_pitch(b, w);
   wk_sched_steps_compute(b->base.steps, t, &w->out);
   w->piece = i, w->end = end;
   if (chunked && machine(b)->prepare) machine(b)->prepare(w);
@@ -309,9 +334,17 @@ static void compute_by_pieces(wk_sched_builder *b, wk_sched_work *works, int n) 
   }
 }
 
+/* With what of operand 0 comes meanwhile; its pieces may be stored one by one. */
+static void compute_in_parts(wk_sched_builder *b, wk_sched_work *w) {
+  look_at_pitch(b, w);
+  machine(b)->compute(w);
+  if (w->out.buffer < 0) b->strip->tensors[wk_sched_op_of(b, w->op)->out.tensor].is_stored = true;
+}
+
 /* All pieces of the round at once, with the constants of the first. */
 static void compute_at_once(wk_sched_builder *b, wk_sched_work *w) {
   const wk_sched_op *op = wk_sched_op_of(b, w->op);
+  look_at_pitch(b, w);
   size_t pieces[2];
   wk_sched_pieces_of(op, w->stacks, pieces);
   w->piece = pieces[0], w->end = pieces[1];
@@ -319,23 +352,26 @@ static void compute_at_once(wk_sched_builder *b, wk_sched_work *w) {
   machine(b)->compute(w);
 }
 
-/* The planes that operators of the group have written in this strip. */
-static void store(wk_sched_builder *b, const wk_sched_op *last, const wk_sched_place *p) {
+/* The planes that operators of the group have written in this strip, and the columns. */
+static void store(wk_sched_builder *b, const wk_sched_op *last, const wk_sched_place *all) {
   int t = last->out.tensor;
   const wk_sched_tensor_state *s = &b->strip->tensors[t];
+  int64_t columns[2] = {INT64_MAX, 0};
   bool *is_written = wk_xcalloc((size_t)(s->made[1] - s->made[0]), sizeof *is_written);
   for (int i = b->base.group->first; i <= b->base.group->last; i++) {
     const wk_sched_view *y = &wk_sched_op_of(b, i)->out;
     int64_t planes[2];
     if (y->tensor != t || b->strip->ops[i].end == b->strip->ops[i].done) continue;
     wk_sched_round_planes(b, wk_sched_op_of(b, i), y, planes);
+    wk_sched_join_columns(wk_sched_tensor_of(b, t), y, columns);
     for (int64_t q = planes[0]; q < planes[1]; q++) is_written[q - s->made[0]] = true;
   }
+  const wk_sched_place p = wk_sched_place_part(all, columns);
   for (int64_t from = s->made[0], to; from < s->made[1]; from = to) {
     bool is_run = is_written[from - s->made[0]];
     for (to = from; to < s->made[1] && is_written[to - s->made[0]] == is_run;) to++;
     if (is_run)
-      wk_sched_move_rows(&b->base, true, last->layer, t, p, s->done, s->end, from, to);
+      wk_sched_move_rows(&b->base, true, last->layer, t, &p, s->done, s->end, from, to);
   }
   free(is_written);
 }
@@ -348,11 +384,17 @@ static bool is_last_writer(const wk_sched_builder *b, int index) {
   return true;
 }
 
-/* What its operand 0 is has to be loaded, and it does so itself. */
+/* What its operand 0 is has to be loaded, and it does so itself, as it does with others. */
 static bool goes_in_parts(const wk_sched_builder *b, int index) {
   const wk_sched_group *g = b->base.group;
   return g->in_parts && g->first == g->last && wk_sched_op_of(b, index)->takes_parts &&
          !is_resident(b, wk_sched_op_of(b, index)->in[0].tensor, index);
+}
+
+static bool is_in_parts(const wk_sched_builder *b, int index, int k) {
+  const wk_sched_op *op = wk_sched_op_of(b, index);
+  if (k && op->same_pitch && b->plan->resident[op->out.tensor] >= 0) return false;
+  return goes_in_parts(b, index) && !is_resident(b, op->in[k].tensor, index);
 }
 
 /* Where its operands are, but for what it rides on, and where its result goes, as far as that is a
@@ -367,11 +409,10 @@ static wk_sched_work begin_work(wk_sched_builder *b, int index, int on, bool is_
   w.piece = pieces[0], w.end = pieces[1];
   wk_sched_steps_compute(b->base.steps, -1, NULL);
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
-    bool is_away = (on >= 0 && op->in[k].tensor == on) || (!k && goes_in_parts(b, index));
+    bool is_away = op->in[k].tensor >= 0 && (op->in[k].tensor == on || is_in_parts(b, index, k));
     w.in[k] = is_away ? (wk_sched_place){.buffer = -1} : operand_place(b, &op->in[k], index);
   }
-  if ((op->by_pieces || on >= 0) && is_chunked(b, op, is_ridden) && !goes_in_parts(b, index))
-    return w;
+  if ((op->by_pieces || on >= 0) && is_chunked(b, op, is_ridden)) return w;
   w.out = result_place(b, index, &w.in[0]);
   wk_sched_steps_compute(b->base.steps, op->out.tensor, &w.out);
   if (machine(b)->prepare) machine(b)->prepare(&w);
@@ -404,7 +445,7 @@ int wk_sched_compute(wk_sched_builder *b, int index, int end) {
     if (k && wk_sched_op_of(b, index + k)->const_bytes)
       works[k].consts = consts_of(b, index + k, 0, 1);
   }
-  if (goes_in_parts(b, index)) machine(b)->compute(&works[0]);
+  if (goes_in_parts(b, index)) compute_in_parts(b, &works[0]);
   else if (wk_sched_op_of(b, index)->by_pieces) compute_by_pieces(b, works, n);
   else compute_at_once(b, &works[0]);
   for (int k = 0; k < n; k++) end_work(b, &works[k]);

@@ -16,6 +16,7 @@ typedef struct {
   int64_t planes[2];     /* that readers of the group need */
   int64_t read[2];       /* those that do so in the strip */
   int64_t made[2];       /* that the group writes */
+  int64_t columns[2];    /* that operators of the group have of its rows */
   bool is_stored;        /* the rows of this strip are */
 } wk_sched_tensor_state;
 

@@ -6,6 +6,27 @@ typedef wk_sched_searching searching;
 
 static bool within(int i, int first, int last) { return i >= first && i <= last; }
 
+/* What the operators write of the tensor, and no other one does, is a block of planes and columns
+ * without gaps: as much is stored together. */
+static bool write_a_block(const searching *x, int first, int last, int tensor) {
+  const wk_sched_tensor *t = &x->net->tensors[tensor];
+  int64_t all[2] = {INT64_MAX, 0}, bytes = 0;
+  const wk_sched_view *one = NULL;
+  bool same_columns = true, same_planes = true;
+  for (int i = first; i <= last; i++) {
+    const wk_sched_view *y = &x->net->ops[i].out;
+    int64_t own[2] = {INT64_MAX, 0};
+    if (y->tensor != tensor) continue;
+    wk_sched_join_columns(t, y, own);
+    bytes += own[1] - own[0];
+    same_columns = same_columns && (!one || (own[0] == all[0] && own[1] == all[1]));
+    wk_sched_join_columns(t, y, all);
+    if (!one) one = y;
+    same_planes = same_planes && y->planes[0] == one->planes[0] && y->planes[1] == one->planes[1];
+  }
+  return same_columns || (same_planes && bytes >= all[1] - all[0]);
+}
+
 bool wk_sched_is_group(const searching *x, int first, int last) {
   for (size_t t = 0; t < x->net->n_tensors; t++) {
     const wk_sched_use *u = &x->uses[t];
@@ -18,7 +39,8 @@ bool wk_sched_is_group(const searching *x, int first, int last) {
       for (int k = 0; k < WK_SCHED_OPERANDS; k++)
         is_read = is_read || op->in[k].tensor == (int)t;
     }
-    if (is_written && (is_read || x->is_tied[t])) return false;
+    if (is_written && (is_read || x->is_tied[t] || !write_a_block(x, first, last, (int)t)))
+      return false;
   }
   return true;
 }

@@ -38,7 +38,9 @@ typedef struct {
   int64_t stacks[2]; /* [0, 1) where it has none */
   int64_t y0, y1;
   wk_sched_place out, in[WK_SCHED_OPERANDS]; /* in: buffer -1 where there is no operand, or it
-                                                is to be loaded in parts */
+                                                is to be loaded in parts; out, then, where whoever
+                                                computes pieces has places for them and stores
+                                                them */
   size_t piece, end; /* pieces [piece, end) */
   int consts;        /* the buffer of their constants, one behind the other; -1: none */
 } wk_sched_work;
@@ -152,12 +154,16 @@ void wk_sched_put(wk_str *out, const int64_t *numbers, size_t n);
 
 /* The step uses the rows of its operands that the work needs, operand k by field first + k. */
 void wk_sched_touch_operands(wk_sched_step *s, const wk_sched_work *w, int first);
-/* Room for rows [row, row + rows) of planes [plane, plane + planes) of a tensor. */
-wk_sched_place wk_sched_place_new(wk_sched_building *b, int tensor, int64_t row, int64_t rows,
-                                  int64_t plane, int64_t planes);
-/* Adds transfers of rows [r0, r1) of planes [p0, p1) between memory and a place that holds them. */
+/* Room for bytes [columns[0], columns[1]) of rows [row, row + rows) of planes
+ * [plane, plane + planes) of a tensor. */
+wk_sched_place wk_sched_place_new(wk_sched_building *b, const int64_t columns[2], int64_t row,
+                                  int64_t rows, int64_t plane, int64_t planes);
+/* Adds transfers of all columns that a place holds of rows [r0, r1) of planes [p0, p1) between
+ * memory and it. */
 void wk_sched_move_rows(wk_sched_building *b, bool stores, uint32_t layer, int tensor,
                         const wk_sched_place *p, int64_t r0, int64_t r1, int64_t p0, int64_t p1);
+/* As much of a place as holds columns [columns[0], columns[1]). */
+wk_sched_place wk_sched_place_part(const wk_sched_place *p, const int64_t columns[2]);
 /* Adds a load of n runs of `bytes` of an operator's constants, each of a piece's, from byte `from`
  * of those of piece 0 on: their buffer, one behind the other. A run is at most most_consts. */
 int wk_sched_load_each(wk_sched_building *b, const wk_sched_op *op, int64_t from, int64_t bytes,

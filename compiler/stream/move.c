@@ -27,16 +27,27 @@ static void add_transfer(wk_sched_building *b, const wk_sched_transfer *x) {
   *(x->stores ? &b->steps->stored : &b->steps->loaded) += s->bytes;
 }
 
-wk_sched_place wk_sched_place_new(wk_sched_building *b, int t, int64_t row, int64_t rows,
-                                  int64_t plane, int64_t planes) {
-  const wk_sched_tensor *x = &b->net->tensors[t];
-  wk_sched_place p = {.row = row, .rows = rows, .plane = plane, .planes = planes,
-                      .pitch = x->row};
+wk_sched_place wk_sched_place_new(wk_sched_building *b, const int64_t columns[2], int64_t row,
+                                  int64_t rows, int64_t plane, int64_t planes) {
+  int64_t width = columns[1] - columns[0];
+  wk_sched_place p = {.column = columns[0], .width = width, .row = row, .rows = rows,
+                      .plane = plane, .planes = planes, .pitch = width};
   /* what one command computes is one cell */
-  bool is_small = rows * x->row <= b->net->machine->most_result;
-  p.buffer = wk_sched_buffer_add(b->steps, planes * rows * p.pitch,
-                                 is_small ? rows * x->row : x->row);
+  bool is_small = rows * width <= b->net->machine->most_result;
+  p.buffer = wk_sched_buffer_add(b->steps, planes * rows * width, is_small ? rows * width : width);
   return p;
+}
+
+wk_sched_place wk_sched_place_part(const wk_sched_place *p, const int64_t columns[2]) {
+  wk_sched_place y = *p;
+  y.offset += columns[0] - p->column;
+  y.column = columns[0], y.width = columns[1] - columns[0];
+  return y;
+}
+
+/* Of the buffer, where row r of plane q begins. */
+static int64_t at_row(const wk_sched_place *p, int64_t r, int64_t q) {
+  return p->offset + ((q - p->plane) * p->rows + r - p->row) * p->pitch + p->lead;
 }
 
 /* A row that is longer than a transfer, of each plane, in pieces. */
@@ -46,11 +57,35 @@ static void move_long_row(wk_sched_building *b, wk_sched_transfer *move, const w
   int64_t most = b->net->machine->most_run;
   move->n1 = move->chunks = 1;
   for (int64_t q = p0; q < p1; q++)
-    for (int64_t done = 0; done < x->row; done += move->n0) {
-      move->n0 = move->chunk = x->row - done < most ? x->row - done : most;
-      move->at = p->offset + (q - p->plane) * p->rows * p->pitch + (r0 - p->row) * p->pitch +
-                 p->lead + done;
-      move->dram = q * x->rows * x->row + r0 * x->row + done;
+    for (int64_t done = 0; done < p->width; done += move->n0) {
+      move->n0 = move->chunk = p->width - done < most ? p->width - done : most;
+      move->at = at_row(p, r0, q) + done;
+      move->dram = (q * x->rows + r0) * x->row + p->column + done;
+      add_transfer(b, move);
+    }
+}
+
+/* Columns of rows [r0, r1) of planes [p0, p1), a run of memory each: those of all planes where all
+ * are equally far apart, both here and there. */
+static void move_columns(wk_sched_building *b, wk_sched_transfer *move, const wk_sched_place *p,
+                         int64_t r0, int64_t r1, int64_t p0, int64_t p1) {
+  const wk_sched_machine *m = b->net->machine;
+  const wk_sched_tensor *x = &b->net->tensors[move->tensor];
+  const bool is_one_row = r1 - r0 == 1;
+  const bool is_all = r1 - r0 == x->rows && p->rows == x->rows;
+  const int64_t there = is_one_row ? p->rows * p->pitch : p->pitch;
+  const int64_t all = is_one_row ? p1 - p0 : is_all ? (p1 - p0) * x->rows : r1 - r0;
+  move->n0 = p->width;
+  move->s1 = is_one_row ? x->rows * x->row : x->row;
+  for (int64_t q = p0; q < p1; q = is_one_row || is_all ? p1 : q + 1)
+    for (int64_t done = 0; done < all; done += move->n1) {
+      move->n1 = all - done < m->most_runs ? all - done : m->most_runs;
+      move->at = at_row(p, r0, q) + done * there;
+      move->dram = (q * x->rows + r0) * x->row + p->column + done * move->s1;
+      const bool is_solid = there == p->width;
+      move->chunk = is_solid ? move->n1 * p->width : p->width;
+      move->chunks = is_solid ? 1 : move->n1;
+      move->pitch = is_solid ? 0 : there;
       add_transfer(b, move);
     }
 }
@@ -63,6 +98,10 @@ void wk_sched_move_rows(wk_sched_building *b, bool stores, uint32_t layer, int t
   wk_sched_transfer move = {.stores = stores, .queue = stores ? m->store_queue : m->load_queue,
                             .layer = layer, .tensor = t, .n0 = run, .s1 = plane,
                             .buffer = p->buffer, .chunk = run, .pitch = there, .rows = {r0, r1}};
+  if (p->width < x->row && p->width <= m->most_run) {
+    move_columns(b, &move, p, r0, r1, p0, p1);
+    return;
+  }
   int64_t most = m->most_run / run;
   bool is_solid = p->rows == r1 - r0 && p->pitch == x->row;
   if (most > m->most_runs) most = m->most_runs;
@@ -82,7 +121,7 @@ void wk_sched_move_rows(wk_sched_building *b, bool stores, uint32_t layer, int t
   }
   for (int64_t q = p0; q < p1; q += most) {
     int64_t n = p1 - q < most ? p1 - q : most;
-    move.at = p->offset + (q - p->plane) * there + (r0 - p->row) * p->pitch + p->lead;
+    move.at = at_row(p, r0, q);
     move.dram = q * plane + r0 * x->row;
     move.n1 = move.chunks = n;
     if (p->pitch != x->row) /* shaped: columns of padding between the rows */

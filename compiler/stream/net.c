@@ -38,6 +38,13 @@ void wk_sched_planes_of(const wk_sched_op *op, const wk_sched_view *x, const int
   planes[1] = x->planes[1] - (wk_sched_stacks(op) - stacks[1]) * x->stack;
 }
 
+void wk_sched_join_columns(const wk_sched_tensor *t, const wk_sched_view *x, int64_t columns[2]) {
+  const bool is_part = x->columns[1] > 0 && !t->is_shaped;
+  const int64_t from = is_part ? x->columns[0] : 0, to = is_part ? x->columns[1] : t->row;
+  if (from < columns[0]) columns[0] = from;
+  if (to > columns[1]) columns[1] = to;
+}
+
 void wk_sched_rows_of(const wk_sched_tensor *t, const wk_sched_view *x, int64_t y0, int64_t y1,
                       int64_t rows[2]) {
   rows[0] = 0, rows[1] = t->rows;

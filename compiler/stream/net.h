@@ -34,6 +34,8 @@ typedef struct {
   int64_t stack_rows; /* of operands, whose stacks have the same planes: rows to the next; or 0 */
   bool is_whole;
   int64_t rows, first, step, extra;
+  int64_t columns[2]; /* bytes [0], [1) of each row of the tensor hold all of it; [1] 0: the row
+                         does */
   /* Of operands: rows [y0, y1) of the result need rows [y0 * stride - pad,
    * (y1 - 1) * stride - pad + span), as far as there are such; without a window those rows. */
   bool has_window;
@@ -61,6 +63,8 @@ typedef struct {
                           otherwise all of them at once, with those of the first */
   bool rides;          /* any pieces may be computed apart, with the constants of the first: a plane
                           of the result each, of the same planes of its operands */
+  bool same_pitch;     /* rows of operand 1 and of the result must be equally far apart in the
+                          scratchpad */
   bool replaces;       /* each number of the result may lie where that of operand 0 does, which lies
                           in as many planes and rows, as long ones */
   bool loads_itself;   /* pieces are computed by what loads their constants in parts */
@@ -100,6 +104,8 @@ void wk_sched_pieces_of(const wk_sched_op *op, const int64_t stacks[2], size_t p
 /* Planes that stacks [stacks[0], stacks[1]) of an operator have in a view of its own. */
 void wk_sched_planes_of(const wk_sched_op *op, const wk_sched_view *x, const int64_t stacks[2],
                         int64_t planes[2]);
+/* Joins the bytes of a row that the view has to [columns[0], columns[1]); {INT64_MAX, 0}: none. */
+void wk_sched_join_columns(const wk_sched_tensor *t, const wk_sched_view *x, int64_t columns[2]);
 static inline bool wk_sched_overlap(const int64_t a[2], const int64_t b[2]) {
   return a[0] < b[1] && b[0] < a[1];
 }

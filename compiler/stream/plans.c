@@ -44,16 +44,16 @@ void wk_sched_put(wk_str *out, const int64_t *numbers, size_t n) {
 
 static void put_view(wk_str *b, const wk_sched_view *x) {
   WK_SCHED_PUT(b, x->tensor >= 0, x->planes[0], x->planes[1], x->stack, x->stack_rows, x->is_whole,
-               x->rows, x->first, x->step, x->extra, x->has_window, x->stride, x->pad, x->span,
-               x->needs != NULL, x->takes_all);
+               x->rows, x->first, x->step, x->extra, x->columns[0], x->columns[1], x->has_window,
+               x->stride, x->pad, x->span, x->needs != NULL, x->takes_all);
 }
 
 void wk_sched_put_op(wk_str *b, const wk_sched_op *op) {
   put_view(b, &op->out);
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) put_view(b, &op->in[k]);
   WK_SCHED_PUT(b, (int64_t)op->pieces, op->consts >= 0, op->const_bytes, op->one_const,
-               op->by_pieces, op->rides, op->replaces, op->loads_itself, op->takes_parts, op->plane,
-               wk_sched_stacks(op), op->shares_pieces, op->queue);
+               op->by_pieces, op->rides, op->same_pitch, op->replaces, op->loads_itself,
+               op->takes_parts, op->plane, wk_sched_stacks(op), op->shares_pieces, op->queue);
 }
 
 void wk_sched_put_tensor(wk_str *b, const wk_sched_tensor *t) {

@@ -16,12 +16,22 @@ void wk_sched_plan_free(wk_sched_plan *p) {
 typedef wk_sched_searching searching;
 typedef wk_sched_verdict verdict;
 
+/* Of rows of one tensor. */
+static bool share_columns(const wk_sched_net *net, const wk_sched_view *a,
+                          const wk_sched_view *b) {
+  int64_t own[2] = {INT64_MAX, 0}, others[2] = {INT64_MAX, 0};
+  wk_sched_join_columns(&net->tensors[a->tensor], a, own);
+  wk_sched_join_columns(&net->tensors[b->tensor], b, others);
+  return wk_sched_overlap(own, others);
+}
+
 static void find_ties(searching *x) {
   size_t n = x->net->n_ops;
   for (size_t i = 0; i < n; i++)
     for (size_t j = i + 1; j < n; j++) {
       const wk_sched_view *a = &x->net->ops[i].out, *b = &x->net->ops[j].out;
-      if (a->tensor == b->tensor && wk_sched_overlap(a->planes, b->planes))
+      if (a->tensor == b->tensor && wk_sched_overlap(a->planes, b->planes) &&
+          share_columns(x->net, a, b))
         x->is_tied[a->tensor] = true;
     }
 }

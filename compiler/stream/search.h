@@ -91,7 +91,7 @@ typedef struct {
   const wk_sched_net *net;
   const wk_sched_use *uses;
   const wk_sched_options *o;
-  bool *is_tied; /* of each tensor: its writers write the same planes */
+  bool *is_tied; /* of each tensor: its writers write the same columns of the same planes */
   wk_sched_plan plan;
   bool is_other; /* whoever asked for it has found a plan, or asks another search */
   int guess; /* whose costs have led to the plan: wk_sched_candidate.cost is by it */

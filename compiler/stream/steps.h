@@ -7,10 +7,11 @@
 
 #include "compiler/stream/net.h"
 
-/* Rows [row, row + rows) of planes [plane, plane + planes) of a tensor in the scratchpad. */
+/* Bytes [column, column + width) of rows [row, row + rows) of planes [plane, plane + planes) of a
+ * tensor in the scratchpad. */
 typedef struct {
   int buffer; /* -1: nowhere */
-  int64_t offset, row, rows, plane, planes;
+  int64_t offset, column, width, row, rows, plane, planes;
   int64_t pitch, lead; /* bytes from row to row; of a row before its first pixel */
 } wk_sched_place;
 

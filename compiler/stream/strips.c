@@ -101,6 +101,11 @@ static void find_rows(wk_sched_builder *b) {
   find_rows_up_to(b, n, of);
 }
 
+static void join_columns(const wk_sched_builder *b, const wk_sched_view *x) {
+  wk_sched_join_columns(wk_sched_tensor_of(b, x->tensor), x,
+                        b->strip->tensors[x->tensor].columns);
+}
+
 static void join_planes(const wk_sched_builder *b, const wk_sched_op *op, const wk_sched_view *x,
                         int64_t all[2]) {
   int64_t planes[2];
@@ -132,15 +137,19 @@ static void find_needs(wk_sched_builder *b) {
   }
 }
 
-/* Planes of tensors in the round. */
+/* Planes of tensors in the round, and columns. */
 static void find_planes(wk_sched_builder *b) {
   const wk_sched_group *g = b->base.group;
   wk_sched_tensor_state *tensors = b->strip->tensors;
   for (int i = g->first; i <= g->last; i++) {
     const wk_sched_op *op = wk_sched_op_of(b, i);
     join_planes(b, op, &op->out, tensors[op->out.tensor].made);
-    for (int k = 0; k < WK_SCHED_OPERANDS; k++)
-      if (op->in[k].tensor >= 0) join_planes(b, op, &op->in[k], tensors[op->in[k].tensor].planes);
+    join_columns(b, &op->out);
+    for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
+      if (op->in[k].tensor < 0) continue;
+      join_planes(b, op, &op->in[k], tensors[op->in[k].tensor].planes);
+      join_columns(b, &op->in[k]);
+    }
   }
 }
 
@@ -182,11 +191,12 @@ static void begin_tensors(wk_sched_builder *b, const wk_sched_strip *last) {
     wk_sched_tensor_state y = {.place = {.buffer = -1}, .before = {.buffer = -1},
                                .low = INT64_MAX, .keep = INT64_MAX,
                                .planes = {INT64_MAX, 0}, .read = {INT64_MAX, 0},
-                               .made = {INT64_MAX, 0}};
+                               .made = {INT64_MAX, 0}, .columns = {INT64_MAX, 0}};
     if (!is_new) {
       const wk_sched_tensor_state *z = &last->tensors[t];
       memcpy(y.planes, z->planes, sizeof y.planes);
       memcpy(y.made, z->made, sizeof y.made);
+      memcpy(y.columns, z->columns, sizeof y.columns);
       y.done = z->end;
       y.continues = true;
     }

@@ -269,17 +269,17 @@ refuses 'a memory too small for the network' 3 \
 
 # A layer that does not fit goes to the host, or is named.
 printf 'array = 32;\nbus = 32;\nscratchpad = 16384;\n' >small.cfg
-"$wick" zoo ds_cnn -o cnn.onnx
-layer='conv: it needs [0-9]+ bytes of scratchpad for one row of its result; machine .small. has '\
+"$wick" zoo digits_cnn -o cnn.onnx
+layer='matmul: it needs [0-9]+ bytes of scratchpad for one row of its result; machine .small. has '\
 '16384, scratchpad=65536 fits$'
 "$wick" compile cnn.onnx --target accel:small.cfg --quantize-random 1 --no-host -o none.wick 2>why
 check 'nobody else has them' test $? = 4 -a ! -e none.wick
-check 'a scratchpad too small for a layer' grep -Eq "^  stem/batch_norm: $layer" why
+check 'a scratchpad too small for a layer' grep -Eq "^  [a-z/0-9_]+: $layer" why
 gives 'it goes to the host' '^on accel +[0-9]+ parts?, ' \
   "$wick" compile cnn.onnx --target accel:small.cfg --quantize-random 1 -o small.wick
 "$wick" compile cnn.onnx --target accel:small.cfg --quantize-random 1 --print-parts -q \
   -o small.wick >parts
-check 'with its reason' grep -Eq "^  conv on cpu, not accel: ${layer#conv: }" parts
+check 'with its reason' grep -Eq "^  matmul on cpu, not accel: ${layer#matmul: }" parts
 for target in cpu accel:small.cfg; do
   "$wick" run cnn.onnx --quantize-random 1 --target "$target" --output-dir "small.${target%:*}" \
     >/dev/null 2>&1

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "compiler/pipeline/targets.h"
+#include "targets/accel/compile/adapt.h"
 #include "targets/accel/compile/net.h"
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
@@ -286,6 +287,87 @@ static void windows_apart(void **state) {
     check_adapted(windows[i].graph, WK_OP_MAX_POOL, windows[i].pools);
 }
 
+/* ---- pieces of the width --------------------------------------------------------------------- */
+
+#define SCALED "epilogue=\"sat<u8>(rescale(%0, 9000000i64, 27i64))\""
+#define WEIGHTS(name, dims) "  %" name " = constant i8[" dims "] splat(1)\n"
+#define SUM(y, x, w, attrs) "  %" y " = conv(%" x ", %" w ") {" attrs ", " SCALED "}\n"
+#define PLAIN "strides=[1,1], pads=[0,0,0,0], dilations=[1,1]"
+#define SAME "strides=[1,1], pads=[1,1,1,1], dilations=[1,1]"
+#define HALVES "strides=[2,2], pads=[1,1,1,1], dilations=[1,1]"
+#define ADDED(y, a, b) "  %" y " = map(%" a ", %" b ") {body=\"max(%0, %1)\"}\n"
+
+static const struct {
+  wk_op op;
+  int left;
+  const char *graph;
+} widths[] = {
+    /* depthwise between two of one tap, at its edges and within; with a stride; dilated */
+    {WK_OP_CONV, 12, "(%x: u8[1,8,20,240]) {\n" WEIGHTS("v", "24,8,1,1") WEIGHTS("w", "24,1,3,3")
+     WEIGHTS("u", "8,24,1,1") SUM("a", "x", "v", PLAIN) SUM("b", "a", "w", SAME ", group=24")
+     SUM("y", "b", "u", PLAIN) END("y")},
+    {WK_OP_CONV, 6, "(%x: u8[1,8,20,241]) {\n" WEIGHTS("w", "8,1,3,3") WEIGHTS("u", "8,8,1,1")
+     SUM("b", "x", "w", HALVES ", group=8") SUM("y", "b", "u", PLAIN) END("y")},
+    {WK_OP_CONV, 8, "(%x: u8[1,8,20,240]) {\n" WEIGHTS("w", "8,1,3,3")
+     SUM("y", "x", "w", "strides=[1,1], pads=[3,3,3,3], dilations=[3,3], group=8") END("y")},
+    /* what is added, of the region or from before; an image that the next region and others see */
+    {WK_OP_MAP, 8, "(%x: u8[1,8,20,240]) {\n" WEIGHTS("w", "8,1,3,3")
+     SUM("a", "x", "w", SAME ", group=8") ADDED("b", "a", "x") ADDED("y", "b", "a") END("y")},
+    {WK_OP_CONCAT, 2, "(%x: u8[1,8,20,240]) {\n" WEIGHTS("w", "8,1,3,3")
+     SUM("a", "x", "w", SAME ", group=8") SUM("y", "a", "w", SAME ", group=8") END("y") END("a")},
+    /* a pool, whose pieces see what is outside alone at the ends */
+    {WK_OP_MAX_POOL, 4, "(%x: u8[1,8,20,240]) {\n  %y, - = max_pool(%x) {kernel=[3,3], " SAME
+     "}\n" END("y")},
+    /* sums of many channels go through the whole row as long as that has room */
+    {WK_OP_CONV, 4, "(%x: u8[1,64,6,120]) {\n" WEIGHTS("w", "8,64,3,3") SUM("y", "x", "w", SAME)
+     END("y")},
+    {WK_OP_CONV, 1, "(%x: u8[1,8,6,120]) {\n" WEIGHTS("w", "8,8,3,3") SUM("y", "x", "w", SAME)
+     END("y")},
+    /* no windows; narrow; much would be loaded twice; a gate for all pixels comes whole */
+    {WK_OP_CONV, 1, "(%x: u8[1,8,20,240]) {\n" WEIGHTS("v", "24,8,1,1") SUM("y", "x", "v", PLAIN)
+     END("y")},
+    {WK_OP_CONV, 1, "(%x: u8[1,8,20,60]) {\n" WEIGHTS("w", "8,1,3,3")
+     SUM("y", "x", "w", SAME ", group=8") END("y")},
+    {WK_OP_CONV, 1, "(%x: u8[1,8,20,240]) {\n" WEIGHTS("w", "8,1,3,99")
+     SUM("y", "x", "w", "strides=[1,1], pads=[1,49,1,49], dilations=[1,1], group=8") END("y")},
+    {WK_OP_MAP, 4, "(%x: u8[1,8,20,240], %g: u8[1,8,1,1]) {\n" WEIGHTS("w", "8,1,3,3")
+     SUM("a", "x", "w", SAME ", group=8") ADDED("y", "a", "g") END("y")},
+};
+
+/* On a machine of 8 lanes and little room. */
+static void check_widths(const char *graph, wk_op op, int left) {
+  wk_module *m = module_of(graph);
+  wk_machine machine = *wk_accel_machine_of(targets.list[0]);
+  const wk_pass step = {.name = "widths", .run = wk_accel_part_width, .data = &machine};
+  int64_t changes = 0, macs = 0;
+  machine.array = 8, machine.scratchpad = 16384;
+  vary(m->main);
+  wk_module *was = wk_module_clone(m);
+  const wk_graph *g = was->main;
+  wk_tensor *in = random_integer_inputs(g, 1), want[3] = {0}, got[3] = {0};
+  wk_str why = {0};
+  wk_status s = wk_pass_run_one(m, &step, NULL, &changes);
+  if (!s) s = wk_eval_graph(g, in, want, NULL, NULL);
+  if (!s) s = wk_eval_graph(m->main, in, got, NULL, NULL);
+  if (s) fail_msg("%s: %s", s->message, graph);
+  if (count(m->main, op) != left) fail_msg("%d: %s", count(m->main, op), graph);
+  if (!random_same(g, got, want, &why)) fail_msg("%s: %s", why.s, graph);
+  for (size_t i = 0; i < g->nodes.n; i++) macs += wk_node_model_macs(g, &g->nodes.data[i]);
+  for (size_t i = 0; i < m->main->nodes.n; i++)
+    macs -= wk_node_model_macs(m->main, &m->main->nodes.data[i]);
+  if (macs) fail_msg("%lld multiplications fewer: %s", (long long)macs, graph);
+  random_tensors_free(in, g->inputs.n);
+  for (size_t i = 0; i < g->outputs.n; i++) wk_tensor_free(&want[i]), wk_tensor_free(&got[i]);
+  wk_module_free(was);
+  wk_module_free(m);
+}
+
+static void pieces_of_width(void **state) {
+  (void)state;
+  for (size_t i = 0; i < WK_COUNTOF(widths); i++)
+    check_widths(widths[i].graph, widths[i].op, widths[i].left);
+}
+
 static int setup(void **state) {
   (void)state;
   wk_status s = wk_targets_open(&(wk_target_args){.target = "accel:base", .cpu = "avx2"}, &targets);
@@ -304,6 +386,7 @@ int main(void) {
                                      cmocka_unit_test(columns_apart),
                                      cmocka_unit_test(pixels_move),
                                      cmocka_unit_test(cuts_first),
-                                     cmocka_unit_test(windows_apart)};
+                                     cmocka_unit_test(windows_apart),
+                                     cmocka_unit_test(pieces_of_width)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

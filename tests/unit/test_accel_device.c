@@ -46,6 +46,7 @@ static void add_results(fixture *f) {
   wk_isa_command c = {0};
   uint32_t i = 0;
   wk_vec_push(&f->unit.places, place);
+  wk_vec_push(&f->unit.pitches, place.row);
   wk_vec_push(&f->unit.values, value);
   f->unit.parts.data[0].tensor_bytes = 64;
   while (c.opcode != WK_CMD_CONV) (void)wk_stream_get(f->streams[0], i++, &c);
@@ -447,6 +448,9 @@ static const struct {
     {8, {AT(wk_accel_window, 0, at), AT(wk_accel_window, 0, planes)}, {32, 1}, NULL},
     {8, {AT(wk_accel_window, 0, at), AT(wk_accel_window, 0, planes)}, {33, 1}, OUTSIDE},
     {8, {AT(wk_accel_window, 0, scratchpad)}, {(64 << 10) - 64}, NULL},
+    {12, {0}, {15}, NULL},
+    {12, {0}, {17}, OUTSIDE},
+    {12, {0}, {UINT32_MAX}, OUTSIDE},
     {9, {AT(wk_accel_value, 0, lane)}, {7}, NULL},
     {9, {AT(wk_accel_value, 0, lane)}, {WK_ACCEL_NO_LANE}, NULL},
     {9, {AT(wk_accel_value, 0, first)}, {7}, NULL},

@@ -360,12 +360,18 @@ static void pixels_in_places(void **state) {
     if (x->h == 1) s.view.sy = 0; /* which no pixel goes by */
     rows_of(&s, x, 0, x->h, rows);
     planes_of(&s, x, planes);
+    int64_t columns[2] = {INT64_MAX, 0};
+    const wk_sched_tensor of = wk_accel_sched_tensor(t);
+    const wk_sched_view v = seen(&s, x);
+    wk_sched_join_columns(&of, &v, columns);
     wk_sched_place p = {.buffer = 7, .offset = draw(&r, 0, 3) * LANES,
-                        .row = draw(&r, 0, rows[0]), .plane = draw(&r, 0, planes[0]),
-                        .pitch = t->row + draw(&r, 0, 2) * LANES};
+                        .column = draw(&r, 0, columns[0] / LANES) * LANES,
+                        .row = draw(&r, 0, rows[0]), .plane = draw(&r, 0, planes[0])};
+    p.width = draw(&r, columns[1] / LANES, t->row / LANES) * LANES - p.column;
+    p.pitch = p.width + draw(&r, 0, 2) * LANES;
     p.rows = draw(&r, rows[1], t->rows) - p.row;
     p.planes = draw(&r, planes[1], t->planes) - p.plane;
-    p.lead = p.pitch > t->row ? LANES : 0;
+    p.lead = p.pitch > p.width ? LANES : 0;
     const wk_accel_spot y = wk_accel_spot_of(&s.net, x, &p);
     assert_int_equal(y.buffer, 7);
     for (int64_t o = 0; o < x->o; o++)
@@ -373,10 +379,11 @@ static void pixels_in_places(void **state) {
         for (int64_t h = 0; h < x->h; h++)
           for (int64_t w = 0; w < x->w; w++) {
             int64_t at = address_of(x, o, b, h, w), plane = at / (t->rows * t->row);
-            int64_t row = at / t->row % t->rows;
+            int64_t row = at / t->row % t->rows, column = at % t->row;
+            assert_in_range(column, columns[0], columns[1] - LANES);
             assert_int_equal(y.offset + o * y.so + b * y.sb + h * y.sy + w * y.sx,
                              p.offset + (plane - p.plane) * p.rows * p.pitch +
-                                 (row - p.row) * p.pitch + p.lead + at % t->row);
+                                 (row - p.row) * p.pitch + p.lead + column - p.column);
           }
   }
 }

@@ -17,6 +17,7 @@ enum { SCRATCHPAD = 512, TENSORS = 256, N = 8, FIRST = 3, PLACES = 4 };
 static uint8_t scratchpad[SCRATCHPAD];
 static wk_functional f = {.n = N, .scratchpad = scratchpad};
 static wk_accel_window places[PLACES];
+static uint32_t pitches[PLACES];
 /* The part's commands begin at FIRST, its layers at 2; what lies before is another part's. */
 static uint32_t results[FIRST + 8] = {2, 2, 2, 0, 1, 3, 4, 0};
 static wk_accel_layer layers[2 + 2];
@@ -28,6 +29,8 @@ static const wk_accel_part parts[] = {
 static const wk_accel_unit unit = {.machine.array = N, .results = results, .places = places,
                                    .layers = layers, .values = values, .parts = parts,
                                    .n_parts = 2};
+static const wk_accel_unit pitched = {.machine.array = N, .results = results, .places = places,
+                                      .pitches = pitches, .parts = parts, .n_parts = 2};
 
 static void fill(wk_rng *rng) {
   for (int i = 0; i < SCRATCHPAD; i++) scratchpad[i] = (uint8_t)wk_rng_range(rng, 1, 255);
@@ -40,23 +43,26 @@ static void must(wk_status s) {
 /* ---- windows --------------------------------------------------------------------------------- */
 
 /* Byte by byte, as unit.h says. */
-static void keep_slowly(const wk_accel_window *w, uint64_t at, uint64_t n, uint8_t *want) {
+static void keep_slowly(const wk_accel_window *w, uint64_t pitch, uint64_t at, uint64_t n,
+                        uint8_t *want) {
   uint64_t plane = (uint64_t)w->rows * w->row;
   if (at < w->scratchpad) return; /* of something else: writes are not cut in front */
   for (uint64_t i = at; i < at + n; i++) {
     uint64_t q = i - w->scratchpad;
     if (q < w->planes * plane)
-      want[w->at + q / plane * w->plane + q % plane] = scratchpad[i];
+      want[w->at + q / plane * w->plane + q % plane / w->row * pitch + q % w->row] = scratchpad[i];
   }
 }
 
-static wk_accel_window draw_window(wk_rng *rng) {
+/* pitch: where one row follows the other, if that is not drawn. */
+static wk_accel_window draw_window(wk_rng *rng, bool is_pitched, uint32_t *pitch) {
   wk_accel_window w = {.planes = (uint32_t)wk_rng_range(rng, 1, 4),
                        .rows = (uint32_t)wk_rng_range(rng, 1, 4),
                        .row = (uint32_t)wk_rng_range(rng, 1, 12)};
-  uint64_t plane = (uint64_t)w.rows * w.row;
-  w.plane = plane + (uint64_t)wk_rng_range(rng, 0, 12);
-  w.at = (uint64_t)wk_rng_range(rng, 0, (int64_t)(TENSORS - (w.planes - 1) * w.plane - plane));
+  *pitch = w.row + (is_pitched ? (uint32_t)wk_rng_range(rng, 0, 3) : 0);
+  uint64_t plane = (uint64_t)w.rows * w.row, reach = (uint64_t)(w.rows - 1) * *pitch + w.row;
+  w.plane = reach + (uint64_t)wk_rng_range(rng, 0, 6);
+  w.at = (uint64_t)wk_rng_range(rng, 0, (int64_t)(TENSORS - (w.planes - 1) * w.plane - reach));
   w.scratchpad = (uint32_t)wk_rng_range(rng, 0, (int64_t)(SCRATCHPAD - w.planes * plane));
   return w;
 }
@@ -68,8 +74,8 @@ static void windows_are_kept(void **state) {
     wk_observation o = {0};
     uint8_t want[TENSORS] = {0};
     uint32_t command = (uint32_t)wk_rng_range(&rng, 0, 4);
-    for (int i = 0; i < PLACES; i++) places[i] = draw_window(&rng);
-    must(wk_observe(&o, &unit, &parts[0], &f));
+    for (int i = 0; i < PLACES; i++) places[i] = draw_window(&rng, k % 2, &pitches[i]);
+    must(wk_observe(&o, k % 2 ? &pitched : &unit, &parts[0], &f));
     assert_non_null(f.written);
     wk_observe_command(&o, command);
     static const int place_of[] = {-1, 0, 2, 3, -1};
@@ -82,7 +88,7 @@ static void windows_are_kept(void **state) {
       uint64_t n = (uint64_t)wk_rng_range(&rng, 1, (int64_t)(2 * bytes));
       if (i == 3) at = w->scratchpad, n = bytes; /* all of it, and no more */
       if (at + n > SCRATCHPAD) n = SCRATCHPAD - at;
-      if (place_of[command] >= 0) keep_slowly(w, at, n, want);
+      if (place_of[command] >= 0) keep_slowly(w, pitches[w - places], at, n, want);
       f.written(f.context, at, n);
     }
     assert_memory_equal(o.tensors, want, TENSORS);

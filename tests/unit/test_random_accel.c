@@ -3,7 +3,8 @@
  * on the processor. The functional model computes what the evaluator computes, bit for bit, every
  * layer's tensors too, and so do the modes of --prefetch, all efforts, schedules --without ideas,
  * and the RTL. A failure prints the shrunk graph, the target and the machine.
- *   test_random_accel [FIRST_SEED [COUNT]]     random machines alone; 120 in every run */
+ *   test_random_accel [FIRST_SEED [COUNT]]     random machines and wide images alone; 120 machines
+ *                                              and 60 images in every run */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,11 +19,13 @@
 #include "compiler/integer/integer.h"
 #include "compiler/ir/graph_names.h"
 #include "sim/build.h"
+#include "targets/accel/compile/widths.h"
 #include "tests/random_graph.h"
 #include "tests/random_integer.h"
 #include "tests/random_layers.h"
 #include "tests/random_machine.h"
 #include "tests/random_tokens.h"
+#include "tests/random_wide.h"
 #include "tests/unit/accel_run.h"
 
 static uint64_t first_seed = 1, n_seeds = RANDOM_COUNT(120);
@@ -268,6 +271,48 @@ static void wide_images(void **state) {
   assert_int_equal(tally.refused, 0);
 }
 
+/* It would be computed in pieces of its width. */
+static bool is_cut(const wk_module *m, const wk_machine *machine) {
+  wk_module *y;
+  wk_status s = wk_accel_cut_width(machine, m->main, &y);
+  if (s) fail_msg("%s", s->message);
+  if (!y) return false;
+  wk_module_free(y);
+  return true;
+}
+
+/* Machines of the seed's, but for a scratchpad that few rows have room in. */
+static void pieces_of_width(void **state) {
+  static const char *const modes[] = {"auto", "auto", "off", "double", "serial"};
+  int bad = 0, cut = 0;
+  (void)state;
+  memset(&tally, 0, sizeof tally);
+  for (uint64_t seed = first_seed; seed < first_seed + n_seeds / 2; seed++) {
+    char target[80];
+    wk_machine machine;
+    attempt a = {.machine = &machine};
+    random_machine(seed, &machine);
+    machine.scratchpad = seed % 3 ? 16384 : 32768;
+    snprintf(target, sizeof target, "accel:%s", machine_file);
+    assert_true(random_machine_write(&machine, machine_file));
+    a.target = (wk_target_args){
+        .target = target, .settings = WK_SETTINGS({"prefetch", modes[seed % 5]},
+                                                  {"effort", seed % 4 ? "0" : "1"})};
+    wk_module *m = random_wide(seed);
+    cut += is_cut(m, &machine);
+    bad += !check_graph(seed, m, &a);
+    wk_str_free(&a.text);
+    wk_module_free(m);
+  }
+  print_message("%lld graphs, %d of them cut; %.1f of %.1f million multiplications on the "
+                "accelerator; %lld were refused for want of room\n",
+                (long long)tally.graphs, cut, (double)tally.accel_macs / 1e6,
+                (double)tally.macs / 1e6, (long long)tally.no_room);
+  assert_int_equal(bad, 0);
+  assert_true((uint64_t)cut * 4 > n_seeds / 2);
+  assert_true(tally.accel_macs * 4 > tally.macs * 3);
+}
+
 /* Windows that lie side by side. */
 static wk_module *patches(uint64_t seed) {
   wk_rng random = {seed};
@@ -494,6 +539,7 @@ static int teardown(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_machines),
+                                     cmocka_unit_test(pieces_of_width),
                                      cmocka_unit_test(seeds_that_failed),
                                      cmocka_unit_test(wide_images),
                                      cmocka_unit_test(patches_as_channels),
@@ -506,6 +552,6 @@ int main(int argc, char **argv) {
                                      cmocka_unit_test(rtl_and_memories)};
   if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
   if (argc > 2) n_seeds = strtoull(argv[2], NULL, 10);
-  if (argc > 1) return _cmocka_run_group_tests("random machines", tests, 1, setup, teardown);
+  if (argc > 1) return _cmocka_run_group_tests("random machines", tests, 2, setup, teardown);
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -430,6 +430,7 @@ static void add_tensor(accel_unit_data *u) {
                                         .row = 64};
   static const wk_accel_value value = {.lane = WK_ACCEL_NO_LANE, .strides = {1}};
   wk_vec_push(&u->places, place);
+  wk_vec_push(&u->pitches, place.row);
   wk_vec_push(&u->values, value);
   u->parts.data[0].tensor_bytes = 64;
   u->layers.data[0].values = 1;

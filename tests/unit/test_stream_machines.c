@@ -19,7 +19,7 @@ enum { MEMORY = 1 << 16, MOST = 1 << 14 };
 
 typedef struct {
   int32_t at;
-  int64_t row, rows, plane, pitch;
+  int64_t column, width, row, rows, plane, pitch;
 } picture;
 
 typedef struct {
@@ -40,14 +40,15 @@ static uint64_t mix(uint64_t a, uint64_t b) {
 }
 
 static uint64_t constant(int op, int64_t piece) { return mix((uint64_t)op + 77, (uint64_t)piece); }
-static uint64_t input(int tensor, int64_t plane, int64_t row) {
-  return mix(mix((uint64_t)tensor + 5, (uint64_t)plane), (uint64_t)row);
+static uint64_t input(int tensor, int64_t plane, int64_t row, int64_t cell) {
+  return mix(mix(mix((uint64_t)tensor + 5, (uint64_t)plane), (uint64_t)row), (uint64_t)cell);
 }
 
 /* ---- the machine's functions ----------------------------------------------------------------- */
 
 static picture picture_of(const wk_sched_place *p) {
-  return (picture){.row = p->row, .rows = p->rows, .plane = p->plane, .pitch = p->pitch};
+  return (picture){.column = p->column, .width = p->width, .row = p->row, .rows = p->rows,
+                   .plane = p->plane, .pitch = p->pitch};
 }
 
 static wk_sched_step *transfer(wk_sched_building *b, const wk_sched_transfer *t) {
@@ -150,21 +151,32 @@ static void make_machine(made *x) {
 
 /* ---- what the net says ----------------------------------------------------------------------- */
 
-/* The value of each row: read(context, operand, plane, row) says those of the operands. */
-typedef uint64_t reader(const void *context, int operand, int64_t plane, int64_t row);
+/* Cells of rows that a view has. */
+static void cells_of(const made *x, const wk_sched_view *v, int64_t cells[2]) {
+  cells[0] = INT64_MAX, cells[1] = 0;
+  wk_sched_join_columns(&x->tensors[v->tensor], v, cells);
+  cells[0] /= CELL, cells[1] /= CELL;
+}
+
+/* The value of each row: read(context, operand, plane, row, cell) says those of the operands. Its
+ * cells are the same number with another one each. */
+typedef uint64_t reader(const void *context, int operand, int64_t plane, int64_t row,
+                        int64_t cell);
 
 static uint64_t result(const made *x, int op, int64_t plane, int64_t stack, int64_t y,
                        uint64_t weight, reader *read, const void *context) {
   const wk_sched_op *o = &x->ops[op];
   uint64_t v = mix((uint64_t)op, (uint64_t)(plane * 1000 + y));
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
-    int64_t rows[2], planes[2];
+    int64_t rows[2], planes[2], cells[2];
     if (o->in[k].tensor < 0) continue;
+    cells_of(x, &o->in[k], cells);
     wk_sched_needed_rows(&x->tensors[o->in[k].tensor], &o->in[k], (int64_t[]){stack, stack + 1}, y,
                          y + 1, rows);
     needed_planes(o, k, stack, plane, plane + 1, planes);
     for (int64_t p = planes[0]; p < planes[1]; p++)
-      for (int64_t r = rows[0]; r < rows[1]; r++) v = mix(v, read(context, k, p, r));
+      for (int64_t r = rows[0]; r < rows[1]; r++)
+        for (int64_t c = cells[0]; c < cells[1]; c++) v = mix(v, read(context, k, p, r, c));
   }
   return mix(v, weight);
 }
@@ -175,18 +187,36 @@ typedef struct {
   uint64_t *const *values;
 } net_reader;
 
-static uint64_t read_net(const void *context, int operand, int64_t plane, int64_t row) {
+static uint64_t *cell_of(const made *x, uint64_t *const *values, int t, int64_t plane, int64_t row,
+                         int64_t cell) {
+  const wk_sched_tensor *y = &x->tensors[t];
+  return &values[t][(plane * y->rows + row) * (y->row / CELL) + cell];
+}
+
+static uint64_t read_net(const void *context, int operand, int64_t plane, int64_t row,
+                         int64_t cell) {
   const net_reader *r = context;
-  int t = r->x->ops[r->op].in[operand].tensor;
-  return r->values[t][plane * r->x->tensors[t].rows + row];
+  return *cell_of(r->x, r->values, r->x->ops[r->op].in[operand].tensor, plane, row, cell);
+}
+
+/* What a row is from the number that its operator computes. */
+static void set_cells(const made *x, uint64_t **values, const wk_sched_view *out, int64_t plane,
+                      int64_t row, uint64_t v) {
+  int64_t cells[2];
+  cells_of(x, out, cells);
+  for (int64_t c = cells[0]; c < cells[1]; c++)
+    *cell_of(x, values, out->tensor, plane, row, c) = mix(v, (uint64_t)c);
 }
 
 static void evaluate(const made *x, uint64_t **values) {
   for (size_t t = 0; t < x->net.n_tensors; t++) {
     const wk_sched_tensor *y = &x->tensors[t];
-    values[t] = wk_xcalloc((size_t)(y->planes * y->rows), sizeof **values);
+    const int64_t cells = y->row / CELL + 1;
+    values[t] = wk_xcalloc((size_t)(y->planes * y->rows * cells), sizeof **values);
     for (int64_t i = 0; i < y->planes * y->rows; i++)
-      values[t][i] = input((int)t, i / y->rows, i % y->rows);
+      for (int64_t c = 0; c < y->row / CELL; c++)
+        *cell_of(x, values, (int)t, i / y->rows, i % y->rows, c) =
+            input((int)t, i / y->rows, i % y->rows, c);
   }
   for (int i = 0; i < (int)x->net.n_ops; i++) {
     const wk_sched_op *o = &x->ops[i];
@@ -197,8 +227,9 @@ static void evaluate(const made *x, uint64_t **values) {
       int64_t first = o->shares_pieces ? o->out.planes[0] : planes[0];
       for (int64_t p = planes[0]; p < planes[1]; p++)
         for (int64_t y = 0; y < o->out.rows; y++)
-          values[o->out.tensor][p * o->out.rows + y] =
-              result(x, i, p, s, y, o->consts < 0 ? 0 : constant(i, p - first), read_net, &r);
+          set_cells(x, values, &o->out, p, y,
+                    result(x, i, p, s, y, o->consts < 0 ? 0 : constant(i, p - first), read_net,
+                           &r));
     }
   }
 }
@@ -212,20 +243,19 @@ typedef struct {
   int64_t tensor_at[TENSORS + OPS];
 } running;
 
-/* Rows are their value, again and again. */
-static void put(uint8_t *to, uint64_t v, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += CELL) memcpy(to + i, &v, CELL);
-}
+static void put(uint8_t *to, uint64_t v) { memcpy(to, &v, CELL); }
 
 static uint64_t get(const uint8_t *from) {
   uint64_t v;
   return memcpy(&v, from, CELL), v;
 }
 
-static uint8_t *row_of(const running *r, const picture *p, int64_t plane, int64_t row) {
+static uint8_t *place_of(const running *r, const picture *p, int64_t plane, int64_t row,
+                         int64_t cell) {
   int64_t at = p->at + ((plane - p->plane) * p->rows + row - p->row) * p->pitch;
   assert_true(at >= 0 && at + p->pitch <= r->x->machine.scratchpad);
-  return r->spm + at;
+  assert_true(cell * CELL >= p->column && (cell + 1) * CELL <= p->column + p->width);
+  return r->spm + at + cell * CELL - p->column;
 }
 
 typedef struct {
@@ -233,9 +263,16 @@ typedef struct {
   const command *c;
 } machine_reader;
 
-static uint64_t read_machine(const void *context, int operand, int64_t plane, int64_t row) {
+static uint64_t read_machine(const void *context, int operand, int64_t plane, int64_t row,
+                             int64_t cell) {
   const machine_reader *m = context;
-  return get(row_of(m->r, &m->c->in[operand], plane, row));
+  return get(place_of(m->r, &m->c->in[operand], plane, row, cell));
+}
+
+/* Cells of a row that a command writes. */
+static void cells_written(const running *r, const command *c, int64_t cells[2]) {
+  cells[0] = c->out.column / CELL, cells[1] = (c->out.column + c->out.width) / CELL;
+  if (!c->copies) cells_of(r->x, &r->x->ops[c->op].out, cells);
 }
 
 /* What the command writes, into a buffer of its own, and from there to where it belongs. */
@@ -252,12 +289,15 @@ static void read_command(const running *r, const command *c, uint8_t *held) {
   }
   uint64_t *to = (uint64_t *)(void *)held;
   const wk_sched_op *o = &r->x->ops[c->op];
+  int64_t cells[2];
+  cells_written(r, c, cells);
   for (int64_t p = c->c0; p < c->c1; p++)
     for (int64_t y = c->y0; y < c->y1; y++) {
       int64_t at = c->consts + (o->by_pieces ? p - c->c0 : 0) * o->const_bytes;
       uint64_t weight = c->copies || o->consts < 0 ? 0 : get(r->spm + at);
-      *to++ = c->copies ? get(row_of(r, &c->in[0], p, y))
-                        : result(r->x, c->op, p, c->stack, y, weight, read_machine, &m);
+      uint64_t v = c->copies ? 0 : result(r->x, c->op, p, c->stack, y, weight, read_machine, &m);
+      for (int64_t k = cells[0]; k < cells[1]; k++)
+        *to++ = c->copies ? get(place_of(r, &c->in[0], p, y, k)) : mix(v, (uint64_t)k);
     }
 }
 
@@ -271,8 +311,11 @@ static void write_command(const running *r, const command *c, const uint8_t *hel
     return;
   }
   const uint64_t *from = (const uint64_t *)(const void *)held;
+  int64_t cells[2];
+  cells_written(r, c, cells);
   for (int64_t p = c->c0; p < c->c1; p++)
-    for (int64_t y = c->y0; y < c->y1; y++) put(row_of(r, &c->out, p, y), *from++, c->out.pitch);
+    for (int64_t y = c->y0; y < c->y1; y++)
+      for (int64_t k = cells[0]; k < cells[1]; k++) put(place_of(r, &c->out, p, y, k), *from++);
 }
 
 static void place_memory(running *r) {
@@ -282,12 +325,14 @@ static void place_memory(running *r) {
     r->tensor_at[t] = y->home == WK_SCHED_WORK ? y->at : end;
     if (y->home == WK_SCHED_WORK) continue;
     for (int64_t i = 0; i < y->planes * y->rows; i++)
-      put(r->memory + end + i * y->row, input((int)t, i / y->rows, i % y->rows), y->row);
+      for (int64_t c = 0; c < y->row / CELL; c++)
+        put(r->memory + end + i * y->row + c * CELL,
+            input((int)t, i / y->rows, i % y->rows, c));
     for (int k = 0; k < (int)r->x->net.n_ops; k++) {
       const wk_sched_op *o = &r->x->ops[k];
       for (size_t i = 0; o->consts == (int)t && i < o->pieces; i++)
-        put(r->memory + end + (int64_t)i * o->const_bytes, constant(k, (int64_t)i),
-            o->const_bytes);
+        for (int64_t c = 0; c < o->const_bytes; c += CELL)
+          put(r->memory + end + (int64_t)i * o->const_bytes + c, constant(k, (int64_t)i));
     }
     end += y->bytes;
     assert_true(end <= MEMORY);
@@ -365,8 +410,8 @@ static void run(running *r) {
 static void compare(const running *r, uint64_t *const *values) {
   for (size_t t = 0; t < r->x->net.n_tensors; t++) {
     const wk_sched_tensor *y = &r->x->tensors[t];
-    for (int64_t i = 0; y->home == WK_SCHED_IO && i < y->planes * y->rows; i++)
-      assert_true(get(r->memory + r->tensor_at[t] + i * y->row) == values[t][i]);
+    for (int64_t i = 0; y->home == WK_SCHED_IO && i < y->bytes / CELL; i++)
+      assert_true(get(r->memory + r->tensor_at[t] + i * CELL) == values[t][i]);
   }
 }
 

@@ -171,7 +171,9 @@ wk_status wk_accel_adapt(const wk_instance *t, wk_module *m, wk_adaptation *out)
                            {.name = "adapt", .run = wk_accel_take_filled,
                             .data = wk_accel_key_step_of(t)},
                            {.name = "adapt", .run = part_windows},
-                           {.name = "adapt", .run = cut_all, .data = wk_accel_machine_of(t)}};
+                           {.name = "adapt", .run = cut_all, .data = wk_accel_machine_of(t)},
+                           {.name = "adapt", .run = wk_accel_make_room,
+                            .data = wk_accel_machine_of(t)}};
   int64_t macs = macs_of(m), more = 0;
   WK_TRY(wk_integer_narrow(m, &out->changes));
   out->more_macs = macs_of(m) - macs;

@@ -21,6 +21,11 @@ wk_status wk_accel_take_filled(wk_graph *g, wk_pass_ctx *c) WK_MUST_CHECK;
 /* Maxima of large windows: of columns of maxima of rows. */
 bool wk_accel_part_windows(wk_rewrite *r, wk_node_id id, const wk_node *n);
 
+/* Images whose rows are long beside the scratchpad, in pieces of their width: all of them, or those
+ * alone that would have no room. c->data: the machine. */
+wk_status wk_accel_part_width(wk_graph *g, wk_pass_ctx *c) WK_MUST_CHECK;
+wk_status wk_accel_make_room(wk_graph *g, wk_pass_ctx *c) WK_MUST_CHECK;
+
 /* x [n,g,k,…] as [n,k,g,…]; reshapes around it join the two axes. */
 typedef struct {
   wk_value_id x;

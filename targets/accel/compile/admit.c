@@ -96,20 +96,36 @@ bool wk_accel_admits(const wk_machine *m, const wk_sched_options *o, const wk_gr
   return fine;
 }
 
-int64_t wk_accel_count_commands(const wk_machine *m, const wk_sched_options *o, const wk_graph *g) {
+/* Of the steps' schedule; INT64_MAX: they do not fit. */
+static int64_t cycles_of(const wk_accel_net *net, const wk_sched_net *sched,
+                         const wk_sched_options *o, const wk_sched_plan *plan,
+                         wk_sched_steps *steps) {
+  wk_sched_times t;
+  wk_sched_prefetch mode = wk_sched_mode_of(plan, o->prefetch);
+  wk_sched_depend(sched, mode, o->without, steps);
+  bool fits = wk_sched_simulate(sched, steps, sched->machine->scratchpad, mode, net->arena, &t);
+  return fits ? t.cycles : INT64_MAX;
+}
+
+wk_accel_outlook wk_accel_foresee(const wk_machine *m, const wk_sched_options *o,
+                                  const wk_graph *g, bool times) {
   wk_accel_net net;
   wk_arena *own = wk_arena_new();
   wk_accel_refused why = {0};
   wk_sched_plan plan = {0};
   wk_sched_steps steps = {0};
   wk_sched_net sched;
+  wk_accel_outlook y = {.cycles = INT64_MAX};
   wk_accel_net_init(&net, m, own);
-  if (wk_accel_net_make(g, &net, &why))
-    wk_status_free(plan_steps(&net, o, &sched, &plan, &steps));
-  int64_t n = (int64_t)steps.list.n;
+  if (wk_accel_net_make(g, &net, &why)) {
+    wk_status s = plan_steps(&net, o, &sched, &plan, &steps);
+    y.commands = (int64_t)steps.list.n;
+    if (!s && times) y.cycles = cycles_of(&net, &sched, o, &plan, &steps);
+    wk_status_free(s);
+  }
   wk_sched_steps_free(&steps);
   wk_sched_plan_free(&plan);
   wk_accel_net_free(&net);
   wk_arena_free(own);
-  return n;
+  return y;
 }

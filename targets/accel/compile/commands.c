@@ -56,7 +56,8 @@ static int64_t most_columns(const wk_accel_op *op) {
 }
 
 static chunking chunking_of(const wk_accel_work *w) {
-  int64_t most = half_entries(w) / (w->sums ? w->sums : 1), width = w->op->out.w, h = w->y1 - w->y0;
+  int64_t most = w->entries ? w->entries : half_entries(w);
+  int64_t width = w->op->out.w, h = w->y1 - w->y0;
   chunking k = {.across = wk_ceil_div(width, WK_LEAST(most, most_columns(w->op)))};
   k.columns = wk_ceil_div(width, k.across);
   k.rows = WK_LEAST(h, WK_LEAST(most / k.columns, most_rows(w->op)));
@@ -87,10 +88,9 @@ void wk_accel_chunk_rows(const wk_accel_work *w, int64_t i, int64_t rows[2]) {
   rows[0] = c.y, rows[1] = c.y + c.ny;
 }
 
-/* The first entry of a piece's sums. */
-static int64_t first_entry(const wk_accel_work *w, size_t piece) {
-  int64_t beside = w->sums ? half_entries(w) / w->sums * (int64_t)piece : 0;
-  return *w->half * half_entries(w) + beside;
+/* Which half of the accumulators a piece's sums are in. */
+static int half_of(const wk_accel_work *w, const wk_accel_consts *k) {
+  return (*w->half + k->is_other) % 2;
 }
 
 /* The window of a chunk: where tap (0, 0) of its first pixel lies, padding before it, and how much
@@ -155,6 +155,7 @@ static wk_sched_access window_access(const wk_accel_work *w, const window *x, co
                                      const wk_accel_spot *a, int64_t first, int field,
                                      int64_t count) {
   const wk_accel_op *op = w->op;
+  const wk_accel_tensor *tensor = &w->net->tensors.data[op->a.tensor];
   int64_t n = w->net->n;
   wk_sched_access y = {.buffer = a->buffer, .field = field, .at = x->in, .n0 = count, .s0 = a->sb,
                        .n1 = 1};
@@ -164,7 +165,8 @@ static wk_sched_access window_access(const wk_accel_work *w, const window *x, co
     return y;
   }
   int64_t top = c->y * op->sy - op->pad_t + x->row0;
-  y.from = first + c->o * a->so + top * a->sy - (op->is_packed ? w->a.lead : 0);
+  y.from = first + c->o * a->so + top * a->sy;
+  if (op->is_packed) y.from -= w->a.lead + op->a.offset % tensor->row - w->a.column;
   y.run = (x->rows - 1) * a->sy;
   if (op->is_packed) y.n0 = 1, y.run += w->a.pitch;
   else y.run += (op->a.w - 1) * a->sx + n;
@@ -211,7 +213,7 @@ static void emit_conv(const wk_accel_work *w, const chunk *ch, size_t piece,
   PUT(&c, CONV, k_tail, is_last ? op->k_tail : n);
   PUT(&c, CONV, zero, op->a_zero);
   PUT(&c, CONV, u8, op->a_u8);
-  PUT(&c, CONV, acc, first_entry(w, piece));
+  PUT(&c, CONV, acc, half_of(w, k) * half_entries(w) + k->entry);
   PUT(&c, CONV, accumulate, k->k0 > 0);
   PUT(&c, CONV, drain, is_last);
   PUT(&c, CONV, residual, is_last && op->b.tensor >= 0);
@@ -219,7 +221,7 @@ static void emit_conv(const wk_accel_work *w, const chunk *ch, size_t piece,
   if (is_last) PUT(&c, CONV, out_x, op->out.sx);
   int64_t tiles = blocks * op->ky * (op->is_packed ? 1 : op->kx);
   wk_sched_step *s = wk_accel_add_command(w->steps, &c);
-  s->slot = *w->half;
+  s->slot = half_of(w, k);
   s->ends_slot = is_last && !k->goes_on;
   wk_sched_access in = window_access(w, &x, ch, &a, first, WK_CONV_in, blocks);
   wk_sched_touch(s, &in);

@@ -12,7 +12,7 @@ typedef struct {
   const wk_accel_op *op;
   int64_t y0, y1;
   wk_sched_place out, a, b;
-  int64_t sums; /* pieces whose sums stand in half of the accumulators side by side; 0: one's */
+  int64_t entries; /* of the accumulators, for a piece's sums of a chunk; 0: half of them */
   int *half; /* of the accumulators, that the next sums go to */
   int *tables; /* which the next one is; behind it of each the buffer that it came from, plus 1 */
 } wk_accel_work;
@@ -22,7 +22,9 @@ typedef struct {
   int weights, record; /* buffers */
   int64_t weights_at, record_at;
   int64_t k0, k1;
-  bool goes_on; /* other pieces' sums stand beside, and are drained later */
+  int64_t entry;   /* of the half, for the first of its sums */
+  bool is_other;   /* in the half that is not the next one */
+  bool goes_on;    /* other pieces' sums stand in that half, too, and are drained later */
 } wk_accel_consts;
 
 static inline const wk_isa_command *wk_accel_step_command(const wk_sched_steps *s, size_t i) {

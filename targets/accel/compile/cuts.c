@@ -304,7 +304,7 @@ static void follow_all(finding *f) {
 /* Bytes of weights that one pixel is multiplied by, and of the record that its sums go by. */
 static uint64_t weights_of_one(const wk_accel_op *op) {
   const window y = wk_accel_taps_of_rows(op), x = wk_accel_taps_of_columns(op);
-  int64_t pixels = op->out.o * op->out.h * op->out.w;
+  int64_t pixels = op->out.o * op->out.h * (op->all ? op->own : op->out.w);
   int64_t each = (op->kind == WK_ACCEL_DWC ? 1 : op->a.c) * op->out.c;
   int64_t of_model = op->macs / (pixels * op->ky * op->kx); /* not those between groups */
   if (of_model < each) each = of_model;

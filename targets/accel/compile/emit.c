@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "targets/accel/compile/parts.h"
 #include "targets/accel/isa/queues.h"
 
 #define PUT(c, C, field, value) ((c)->v[WK_##C##_##field] = (value))
@@ -56,21 +57,21 @@ static void fill(wk_sched_building *b, uint32_t layer, int buffer, int64_t at, i
 
 /* ---- dense images ---------------------------------------------------------------------------- */
 
-/* Columns that the readers of a dense image need: before its first one, and from there on. */
+/* Pixels [from, to) of rows of a dense image that its readers need; padding is outside of it. */
 typedef struct {
   const wk_accel_op *op; /* one of them */
-  int64_t before, others;
+  int64_t from, to;
 } dense_columns;
 
 static dense_columns columns_of(const wk_sched_building *b, int t) {
-  dense_columns c = {0};
+  dense_columns c = {.from = INT64_MAX};
   for (int i = b->group->first; i <= b->group->last; i++) {
     const wk_accel_op *op = &wk_accel_net_of(b->net)->ops.data[i];
     if (op->a.tensor != t) continue;
-    int64_t others = op->columns - op->pad_l;
+    const int64_t from = op->a.offset % b->net->tensors[t].row / op->a.sx - op->pad_l;
     c.op = op;
-    if (op->pad_l > c.before) c.before = op->pad_l;
-    if (others > c.others) c.others = others;
+    if (from < c.from) c.from = from;
+    if (from + op->columns > c.to) c.to = from + op->columns;
   }
   return c;
 }
@@ -80,16 +81,19 @@ static wk_sched_place load_dense(wk_sched_building *b, int t, const int64_t plan
   const wk_sched_tensor *x = &b->net->tensors[t];
   const dense_columns c = columns_of(b, t);
   const wk_accel_op *op = c.op;
-  int64_t rows = r1 - r0, left = c.before * op->a.sx, n = planes[1] - planes[0];
-  wk_sched_place p = {.row = r0, .rows = rows, .plane = planes[0], .planes = n,
-                      .pitch = (c.before + c.others) * op->a.sx, .lead = left};
-  p.buffer = wk_sched_buffer_add(b->steps, n * rows * p.pitch, op->a.sx);
-  int64_t right = p.pitch - left - x->row;
+  const int64_t pixel = op->a.sx, all = x->row / pixel;
+  const int64_t from = c.from > 0 ? c.from : 0, to = c.to < all ? c.to : all;
+  const int64_t left = (from - c.from) * pixel, right = (c.to - to) * pixel;
+  const int64_t rows = r1 - r0, n = planes[1] - planes[0];
+  wk_sched_place p = {.column = from * pixel, .width = (to - from) * pixel, .row = r0,
+                      .rows = rows, .plane = planes[0], .planes = n,
+                      .pitch = (c.to - c.from) * pixel, .lead = left};
+  p.buffer = wk_sched_buffer_add(b->steps, n * rows * p.pitch, pixel);
   for (int64_t q = 0; q < n; q++) {
     int64_t at = q * rows * p.pitch;
     if (left) fill(b, op->layer, p.buffer, at, op->a_zero, left, rows, p.pitch, 1, 0);
     if (right)
-      fill(b, op->layer, p.buffer, at + left + x->row, op->a_zero, right, rows, p.pitch, 1, 0);
+      fill(b, op->layer, p.buffer, at + left + p.width, op->a_zero, right, rows, p.pitch, 1, 0);
   }
   wk_sched_move_rows(b, false, op->layer, t, &p, r0, r1, planes[0], planes[1]);
   return p;
@@ -124,8 +128,6 @@ bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op) {
          (op->const_bytes > most || op->kc > WK_MAX(CONV, kc));
 }
 
-enum { MOST_CONSTS = WK_TRANSFER_BYTES / 2 }; /* in one transfer */
-enum { PART_CHUNKS = 4 }; /* the plan's, in what is loaded in parts */
 
 /* Bytes of a piece's constants that are loaded at once: as many chunks, and so much that
  * some have room beside the operand. */
@@ -133,7 +135,7 @@ static int64_t part_bytes(const wk_sched_work *w) {
   enum { PARTS = 4 };
   const wk_sched_place *x = &w->in[0];
   int64_t room = w->b->net->machine->scratchpad - x->planes * x->rows * x->pitch;
-  int64_t most = PART_CHUNKS * w->b->chunk;
+  int64_t most = WK_ACCEL_PART_CHUNKS * w->b->chunk;
   if (room < PARTS) return most; /* it will not fit */
   return room < PARTS * most ? wk_ceil_div(room, PARTS) : most;
 }
@@ -157,66 +159,10 @@ static void emit_split(const wk_sched_work *w, const wk_accel_work *x, size_t pi
     }
 }
 
-/* Each block of the sum is some planes of operand 0, whose rows have sums for all pieces in half of
- * the accumulators. */
-static bool takes_parts(const wk_accel_net *net, const wk_accel_op *op) {
-  const wk_accel_tensor *t = &net->tensors.data[op->a.tensor];
-  int64_t planes[2];
-  if (op->kind != WK_ACCEL_CONV || op->is_packed || op->a.o != 1 || op->piece_stacks ||
-      op->one_const || op->out.o != 1 || op->kc < 2 || !wk_accel_is_picture(t, &op->a))
-    return false;
-  if (wk_accel_block_bytes(net, op) > MOST_CONSTS) return false;
-  wk_accel_planes_of(net, &op->a, planes);
-  return planes[1] - planes[0] == op->kc && !op->a.first &&
-         op->out.w * (int64_t)op->n_pieces <= wk_machine_entries(net->machine) / 2;
-}
-
-/* Rows of a chunk: all pieces' sums of blocks [k0, k1), whose planes and constants come now. */
-static void emit_part(const wk_sched_work *w, wk_accel_work *x, int64_t chunk, int record,
-                      int64_t k0, int64_t k1) {
-  const wk_accel_op *op = x->op;
-  const wk_sched_op *own = &w->b->net->ops[w->op];
-  const wk_sched_view *a = &own->in[0];
-  int64_t block = wk_accel_block_bytes(x->net, op), rows[2], bytes = (k1 - k0) * block;
-  wk_accel_chunk_rows(x, chunk, rows);
-  wk_sched_needed_rows(&w->b->net->tensors[a->tensor], a, w->stacks, rows[0], rows[1], rows);
-  x->a = wk_sched_place_new(w->b, a->tensor, rows[0], rows[1] - rows[0], a->planes[0] + k0,
-                            k1 - k0);
-  wk_sched_move_rows(w->b, false, op->layer, a->tensor, &x->a, rows[0], rows[1], x->a.plane,
-                     x->a.plane + x->a.planes);
-  int weights = wk_sched_load_each(w->b, own, op->record_bytes + k0 * block, bytes,
-                                   (int64_t)op->n_pieces);
-  for (size_t i = 0; i < op->n_pieces; i++)
-    wk_accel_emit_sums(x, i, &(wk_accel_consts){.weights = weights, .record = record,
-                                                .weights_at = (int64_t)i * bytes,
-                                                .record_at = (int64_t)i * op->record_bytes,
-                                                .k0 = k0, .k1 = k1,
-                                                .goes_on = i + 1 < op->n_pieces},
-                       chunk, chunk + 1);
-}
-
-static void emit_parts(const wk_sched_work *w, wk_accel_work *x) {
-  const wk_accel_op *op = x->op;
-  const wk_sched_op *own = &w->b->net->ops[w->op];
-  const wk_accel_tensor *t = &x->net->tensors.data[op->a.tensor];
-  x->sums = (int64_t)op->n_pieces;
-  int record = wk_sched_load_each(w->b, own, 0, op->record_bytes, x->sums);
-  int64_t chunks = wk_accel_chunks(x), rows = wk_ceil_div(w->y1 - w->y0, chunks) * op->sy + op->ky;
-  int64_t block = wk_accel_block_bytes(x->net, op), most = MOST_CONSTS / block;
-  int64_t blocks = PART_CHUNKS * w->b->chunk / (x->sums * block + rows * t->row);
-  if (blocks > most) blocks = most;
-  if (blocks > WK_MAX(CONV, kc)) blocks = WK_MAX(CONV, kc);
-  if (blocks < 1) blocks = 1;
-  blocks = wk_ceil_div(op->kc, wk_ceil_div(op->kc, blocks));
-  for (int64_t c = 0; c < chunks; c++)
-    for (int64_t k = 0; k < op->kc; k += blocks)
-      emit_part(w, x, c, record, k, k + blocks < op->kc ? k + blocks : op->kc);
-}
-
 static void emit_sums(const wk_sched_work *w, wk_accel_work *x) {
   const wk_accel_op *op = x->op;
   if (w->in[0].buffer < 0) {
-    emit_parts(w, x);
+    wk_accel_emit_parts(w, x);
     return;
   }
   for (size_t k = w->piece; k < w->end; k++) {
@@ -245,7 +191,7 @@ static void compute(const wk_sched_work *w) {
 }
 
 /* Lanes behind the last channel hold something, where these pieces are the last. */
-static void fill_lanes(const wk_sched_work *work) {
+void wk_accel_fill_lanes(const wk_sched_work *work) {
   wk_accel_op some;
   wk_accel_work w = work_of(work, &some);
   const wk_accel_op *op = w.op;
@@ -276,9 +222,9 @@ static void carry(wk_sched_building *b, uint32_t layer, int t, const int64_t mad
   const wk_accel_tensor *x = &net->tensors.data[t];
   int n = net->n;
   int64_t planes = made[1] - made[0];
-  wk_accel_view v = {.tensor = t, .offset = (made[0] * x->rows + r0) * x->row, .o = 1,
-                     .c = planes * n, .h = r1 - r0, .w = x->row / n, .sb = x->rows * x->row,
-                     .sy = x->row, .sx = n};
+  wk_accel_view v = {.tensor = t, .offset = (made[0] * x->rows + r0) * x->row + from->column,
+                     .o = 1, .c = planes * n, .h = r1 - r0, .w = from->width / n,
+                     .sb = x->rows * x->row, .sy = x->row, .sx = n};
   wk_accel_piece *pieces = wk_xcalloc((size_t)planes, sizeof *pieces);
   for (int64_t i = 0; i < planes; i++) pieces[i] = (wk_accel_piece){i * n, n, n};
   wk_accel_op op = {.kind = WK_ACCEL_MAP, .fn = WK_CHOICE_MAP_move, .layer = layer, .out = v,
@@ -345,11 +291,11 @@ void wk_accel_sched_machine(const wk_machine *m, wk_sched_machine *out) {
       .bytes_num = m->dram_bytes.num, .bytes_den = m->dram_bytes.den,
       .most_run = WK_LEAST(WK_TRANSFER_BYTES - 1, run),
       .most_runs = WK_LEAST(WK_MAX(LD, n1), WK_MAX(LD, c1)),
-      .most_consts = MOST_CONSTS,
+      .most_consts = WK_ACCEL_CONSTS,
       .most_result = wk_machine_entries(m) / 2 * m->array,
       .most_commands = WK_STREAM_COMMANDS, .command_bytes = sizeof(wk_isa_command),
       .spm_field = WK_LD_spm, .model = &wk_accel_model,
-      .transfer = add_transfer, .compute = compute, .prepare = fill_lanes, .carry = carry,
+      .transfer = add_transfer, .compute = compute, .prepare = wk_accel_fill_lanes, .carry = carry,
       .load = load_dense, .mark = add_mark, .resize = resize, .describe = describe};
 }
 
@@ -396,8 +342,9 @@ static wk_sched_op op_of(const wk_accel_net *net, const wk_accel_op *op) {
                    .consts = op->const_tensor, .const_bytes = op->const_bytes,
                    .one_const = op->one_const, .by_pieces = wk_accel_is_sum(op),
                    .rides = may_ride(net, op), .replaces = may_replace(net, op),
+                   .same_pitch = wk_accel_has_residual(op) && op->out.h > 1,
                    .loads_itself = wk_accel_is_split(net, op),
-                   .takes_parts = takes_parts(net, op), .plane = plane_of(net, op),
+                   .takes_parts = wk_accel_takes_parts(net, op), .plane = plane_of(net, op),
                    .stacks = op->piece_stacks ? op->piece_stacks : wk_accel_stacks(net, op),
                    .shares_pieces = op->piece_stacks > 0};
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) y.in[k] = wk_accel_sched_view(net, op, k);

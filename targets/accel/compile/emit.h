@@ -6,6 +6,11 @@
 #include "compiler/stream/search.h"
 #include "targets/accel/compile/commands.h"
 
+enum { WK_ACCEL_CONSTS = WK_TRANSFER_BYTES / 2 }; /* bytes of constants in one transfer */
+enum { WK_ACCEL_PART_CHUNKS = 4 }; /* the plan's, in what is loaded in parts */
+
+/* Lanes behind the last channel of a result hold something, where the pieces are the last. */
+void wk_accel_fill_lanes(const wk_sched_work *w);
 /* Constants too large to be in the scratchpad twice, or for a command: sums go part by part. */
 bool wk_accel_is_split(const wk_accel_net *net, const wk_accel_op *op);
 /* Bytes of a CONV's weights for one block of the sum. */

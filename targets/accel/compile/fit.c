@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Does an operator fit into the scratchpad, a row of its result at a time? Stacks of images go one
  * by one, and what goes channel by channel is cut until it does. */
-#include "targets/accel/compile/emit.h"
+#include "targets/accel/compile/parts.h"
 
 static bool goes_by_channels(const wk_accel_op *op) {
   return op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_MAP || op->kind == WK_ACCEL_POOL;
+}
+
+/* Bytes of a row that a view has. To take pixels out of rows one by one is no way to make room:
+ * memory serves one of them as slowly as many. */
+static int64_t width_of(const wk_accel_net *net, const wk_sched_tensor *t,
+                        const wk_sched_view *x) {
+  int64_t columns[2] = {INT64_MAX, 0};
+  wk_sched_join_columns(t, x, columns);
+  return columns[1] - columns[0] > net->n ? columns[1] - columns[0] : t->row;
 }
 
 /* Of operand 0 or 1, for row y of the result. */
@@ -16,7 +25,7 @@ static int64_t operand_room(const wk_accel_net *net, const wk_accel_op *op, int 
   wk_sched_tensor t = wk_accel_sched_tensor(&net->tensors.data[v.tensor]);
   wk_sched_needed_rows(&t, &v, (int64_t[]){0, wk_accel_stacks(net, op)}, y, y + 1, rows);
   if (op->is_packed && !operand) t.row = op->columns * op->a.sx;
-  return (v.planes[1] - v.planes[0]) * (rows[1] - rows[0]) * t.row;
+  return (v.planes[1] - v.planes[0]) * (rows[1] - rows[0]) * width_of(net, &t, &v);
 }
 
 /* Bytes of the scratchpad that an operator alone needs for a row of its result. */
@@ -35,7 +44,8 @@ static int64_t least_room(const wk_accel_net *net, const wk_accel_op *op) {
     int64_t block = wk_accel_block_bytes(net, op), split = net->machine->scratchpad / 8;
     consts = op->record_bytes + (block > split ? block : split);
   }
-  return most + consts + (v.planes[1] - v.planes[0]) * (rows[1] - rows[0]) * out.row;
+  return most + consts +
+         (v.planes[1] - v.planes[0]) * (rows[1] - rows[0]) * width_of(net, &out, &v);
 }
 
 wk_accel_op wk_accel_some_pieces(const wk_accel_net *net, const wk_accel_op *op, size_t from,
@@ -86,11 +96,23 @@ static bool is_window_fine(const wk_accel_op *op) {
          op->pad_t * pitch + op->pad_l * x->sx <= WK_MAX_WINDOW(in) + 1; /* it has a sign */
 }
 
+/* What is added to sums lies in rows as far apart as those of the result, or both are there row by
+ * row. */
+static bool is_residual_fine(const wk_accel_net *net, const wk_accel_op *op) {
+  const wk_accel_view *b = &op->b, *y = &op->out;
+  if (!wk_accel_has_residual(op) || y->h == 1 || b->sy == y->sy) return true;
+  const wk_accel_tensor *from = &net->tensors.data[b->tensor], *to = &net->tensors.data[y->tensor];
+  return wk_accel_is_picture(from, b) && wk_accel_is_by_rows(to, y) && b->w == y->w &&
+         b->sy * to->row == y->sy * from->row;
+}
+
 /* Of MAP every stride that a field cannot hold becomes commands. */
 static bool are_fields_fine(wk_accel_making *k, const wk_accel_op *op) {
   if (op->kind == WK_ACCEL_MAP) return true;
   if (is_backwards(&op->a) || is_backwards(&op->b) || is_backwards(&op->out))
     return wk_accel_refuse(k, "a tensor that lies backwards");
+  if (!is_residual_fine(k->net, op))
+    return wk_accel_refuse(k, "the second operand of its epilogue lies in other lanes");
   if (is_windowed(op) && !is_window_fine(op))
     return wk_accel_refuse(k, "a window whose pixels lie too far apart");
   int64_t most = op->kind == WK_ACCEL_POOL ? WK_MAX(POOL, out_x)
@@ -130,6 +152,10 @@ static int64_t block_room(const wk_accel_net *net, const wk_accel_op *op) {
 
 /* Of what the scheduler does in one go, at least. */
 static int64_t room_of(const wk_accel_net *net, const wk_accel_op *op) {
+  if (wk_accel_takes_parts(net, op)) {
+    int64_t in_parts = wk_accel_parts_room(net, op), whole = least_room(net, op);
+    return in_parts < whole ? in_parts : whole;
+  }
   if (op->piece_stacks) return block_room(net, op);
   return wk_accel_stacks(net, op) > 1 ? stack_room(net, op) : least_room(net, op);
 }

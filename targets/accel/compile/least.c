@@ -67,9 +67,26 @@ static int64_t array_of_depthwise(const wk_accel_net *net, const wk_accel_op *op
   return (int64_t)op->n_pieces * least(along, down);
 }
 
-static int64_t array_of(const wk_accel_net *net, const wk_accel_op *op) {
+static int64_t array_of_all(const wk_accel_net *net, const wk_accel_op *op) {
   if (op->kind == WK_ACCEL_CONV) return array_of_conv(net, op);
   return op->kind == WK_ACCEL_DWC ? array_of_depthwise(net, op) : array_of_product(net, op);
+}
+
+/* The share of a piece of an image's width in what the whole takes. */
+static int64_t share_of(const wk_accel_op *op, int64_t whole) {
+  return op->all ? whole * op->own / op->all : whole;
+}
+
+/* The layer that an operator computes a piece of the width of, with as much padding as may be. */
+static wk_accel_op whole_of(const wk_accel_op *op) {
+  wk_accel_op y = *op;
+  if (op->all) y.out.w = op->all, y.pad_l = TAPS;
+  return y;
+}
+
+static int64_t array_of(const wk_accel_net *net, const wk_accel_op *op) {
+  const wk_accel_op whole = whole_of(op);
+  return share_of(op, array_of_all(net, &whole));
 }
 
 /* The lines of the next layer's first tile come behind the words of a layer's last one, which may
@@ -82,8 +99,9 @@ static int64_t behind_last(const wk_accel_net *net, const wk_accel_op *op) {
 }
 
 static int64_t drain_of(const wk_accel_op *op) {
+  const wk_accel_op whole = whole_of(op);
   bool has_residual = op->kind != WK_ACCEL_MM && op->b.tensor >= 0;
-  return (int64_t)op->n_pieces * pixels_of(op) * (has_residual ? 2 : 1);
+  return share_of(op, (int64_t)op->n_pieces * pixels_of(&whole) * (has_residual ? 2 : 1));
 }
 
 /* ---- ve -------------------------------------------------------------------------------------- */
@@ -141,11 +159,16 @@ static int64_t vector_of_row(const wk_accel_net *net, const wk_accel_op *op) {
   return (int64_t)wk_isa_duration(net->machine, &c);
 }
 
-static int64_t vector_of(const wk_accel_net *net, const wk_accel_op *op) {
+static int64_t vector_of_all(const wk_accel_net *net, const wk_accel_op *op) {
   if (op->kind == WK_ACCEL_MAP) return vector_of_map(net, op);
   if (op->kind == WK_ACCEL_PICK) return vector_of_pick(net, op);
   if (op->kind == WK_ACCEL_TURN) return 0; /* but for copies, as above */
   return op->kind == WK_ACCEL_POOL ? vector_of_pool(net, op) : vector_of_row(net, op);
+}
+
+static int64_t vector_of(const wk_accel_net *net, const wk_accel_op *op) {
+  const wk_accel_op whole = whole_of(op);
+  return share_of(op, vector_of_all(net, &whole));
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -155,7 +178,9 @@ static int64_t vector_of(const wk_accel_net *net, const wk_accel_op *op) {
 static int64_t weights_of(const wk_accel_op *op) {
   int64_t taps = op->ky * op->kx * op->out.c, each = op->kind == WK_ACCEL_DWC ? 1 : op->a.c;
   if (op->one_const) return op->const_bytes;
-  int64_t weights = least(taps * each, wk_ceil_div(op->macs, pixels_of(op)));
+  const wk_accel_op whole = whole_of(op);
+  int64_t pixels = share_of(op, pixels_of(&whole));
+  int64_t weights = least(taps * each, wk_ceil_div(op->macs, pixels));
   return weights + WK_RECORD_BYTES + op->out.c * WK_ENTRY_BYTES;
 }
 

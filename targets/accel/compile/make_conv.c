@@ -206,7 +206,7 @@ static bool set_residual(wk_accel_making *k, wk_accel_op *op, const wk_accel_req
   const wk_accel_view *b = &op->b, *y = &op->out;
   if (b->o != y->o || b->c != y->c || b->h != y->h || b->w != y->w)
     return wk_accel_refuse(k, "the second operand of its epilogue is broadcast");
-  if ((y->w > 1 && b->sx != y->sx) || (y->h > 1 && b->sy != y->sy) || b->first != y->first)
+  if ((y->w > 1 && b->sx != y->sx) || b->first != y->first)
     return wk_accel_refuse(k, "the second operand of its epilogue lies in other lanes");
   return true;
 }

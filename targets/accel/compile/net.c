@@ -118,7 +118,8 @@ static bool known(wk_accel_making *k, wk_value_id v, wk_accel_operand *out) {
   if (x->kind == WK_VALUE_CONSTANT)
     return wk_accel_constant(k, v, wk_accel_default_lane(&x->type), out);
   if (!k->is_trial) return wk_accel_refuse(k, "'%s' is not computed yet", x->name);
-  *out = fresh(k, v, wk_accel_lanes_of(k, v));
+  *out = wk_accel_is_dense_edge(k->net->machine, k->g, v) ? wk_accel_fresh_dense(k, v)
+                                                          : fresh(k, v, wk_accel_lanes_of(k, v));
   return true;
 }
 
@@ -283,65 +284,6 @@ bool wk_accel_is_result_fine(wk_accel_making *k) {
          wk_accel_refuse(k, "the result is %s", wk_dtype_name(t));
 }
 
-/* ---- dense images ---------------------------------------------------------------------------- */
-
-int wk_accel_dense_lanes(int64_t channels) {
-  int lanes = 1;
-  while (lanes < channels) lanes *= 2;
-  return lanes;
-}
-
-/* The only reader of [n,h,w,c] makes an image of it: that. */
-static wk_value_id image_of_pixels(const wk_graph *g, wk_value_id v) {
-  wk_value_id image = WK_NONE;
-  for (size_t i = 0; i < g->nodes.n; i++) {
-    const wk_node *n = &g->nodes.data[i];
-    for (uint32_t j = 0; !n->dead && j < n->n_in; j++) {
-      if (n->in[j] != v) continue;
-      const int64_t *perm = n->op == WK_OP_TRANSPOSE ? WK_ATTR(n, transpose)->perm.v : NULL;
-      bool is_turned = perm && wk_val(g, v)->type.rank == 4 && perm[0] == 0 && perm[1] == 3 &&
-                       perm[2] == 1;
-      if (!is_turned || image != WK_NONE) return WK_NONE;
-      image = n->out[0];
-    }
-  }
-  return image;
-}
-
-static bool is_output(const wk_graph *g, wk_value_id v) {
-  for (size_t i = 0; i < g->outputs.n; i++)
-    if (g->outputs.data[i] == v) return true;
-  return false;
-}
-
-static bool is_dense_image(const wk_machine *m, const wk_graph *g, wk_value_id v) {
-  const wk_type *t = &wk_val(g, v)->type;
-  bool is_read = false;
-  int64_t pad_value = 0; /* the same for all readers, which share the columns of padding */
-  if (t->rank != 4 || t->dims[1] * 2 > m->array || t->dims[2] < 2 || t->dims[3] < 2 ||
-      is_output(g, v))
-    return false;
-  for (size_t i = 0; i < g->nodes.n; i++) {
-    const wk_node *n = &g->nodes.data[i];
-    if (n->dead) continue;
-    for (uint32_t j = 0; j < n->n_in; j++) {
-      if (n->in[j] != v) continue;
-      const wk_attr_conv *a = WK_ATTR(n, conv);
-      if (n->op != WK_OP_CONV || j != 0 || a->group != 1 || a->dilations.v[1] != 1) return false;
-      if (is_read && a->pad_value != pad_value) return false;
-      pad_value = a->pad_value;
-      is_read = true;
-    }
-  }
-  return is_read;
-}
-
-int wk_accel_dense_axis(const wk_machine *m, const wk_graph *g, wk_value_id v) {
-  if (is_dense_image(m, g, v)) return 1;
-  const wk_value_id image = is_output(g, v) ? WK_NONE : image_of_pixels(g, v);
-  return image != WK_NONE && is_dense_image(m, g, image) ? 3 : -1;
-}
-
 /* ---- views ----------------------------------------------------------------------------------- */
 
 static bool image_of(wk_accel_making *k, const wk_accel_operand *x, bool is_line,
@@ -371,7 +313,7 @@ wk_accel_op wk_accel_op_new(wk_accel_making *k, wk_accel_kind kind) {
   bool u8 = k->node->n_in && wk_val(k->g, k->node->in[0])->type.dtype == WK_U8;
   return (wk_accel_op){.kind = kind, .a_u8 = u8, .a = {.tensor = -1}, .b = {.tensor = -1},
                        .out = {.tensor = -1}, .ky = 1, .kx = 1, .sy = 1, .sx = 1, .dy = 1,
-                       .dx = 1};
+                       .dx = 1, .own = k->node->counted.own, .all = k->node->counted.all};
 }
 
 wk_accel_op *wk_accel_add(wk_accel_making *k, const wk_accel_op *op) {
@@ -524,8 +466,14 @@ static void note_left(wk_accel_making *k) {
   }
 }
 
+/* Pieces of the width of an image, which are computed row by row. */
+static bool are_columns(const wk_graph *g, wk_value_id v, const wk_accel_operand *y) {
+  const wk_op op = wk_nod(g, wk_val(g, v)->node)->op;
+  return y->rank == 4 && y->lane == 1 && (wk_accel_is_windowed(op) || op == WK_OP_MAP);
+}
+
 /* Operands of a concatenation are computed in their place where they begin with a block, and where
- * their rows lie one after the other as those of other tensors do. */
+ * their rows lie one after the other as those of other tensors do, or are parts of its rows. */
 static void place_concat(wk_accel_making *k, const wk_node *n) {
   wk_accel_operand y = wk_accel_result(k, n->out[0]), part;
   int axis = (int)WK_ATTR(n, concat)->axis;
@@ -533,7 +481,8 @@ static void place_concat(wk_accel_making *k, const wk_node *n) {
   for (uint32_t i = 0; i < n->n_in; i++) {
     wk_value_id v = n->in[i];
     int64_t size = wk_val(k->g, v)->type.dims[axis];
-    if (is_computed(k->g, v) && k->at[v].tensor < 0 && (axis < y.rank - 1 || axis == y.lane) &&
+    if (is_computed(k->g, v) && k->at[v].tensor < 0 &&
+        (axis < y.rank - 1 || axis == y.lane || are_columns(k->g, v, &y)) &&
         wk_accel_lanes_of(k, v).axis == y.lane && slice_one(k, &y, axis, at, size, &part) &&
         !part.first)
       k->at[v] = part;

@@ -98,6 +98,7 @@ typedef struct {
                            blocks of channels; 0: none */
   bool is_helper;    /* of how a layer is computed here: others say what it takes at least */
   int64_t macs;      /* of the model */
+  int64_t own, all;  /* as wk_counted has them: what is computed here and elsewhere counts once */
 } wk_accel_op;
 
 static inline bool wk_accel_is_movement(const wk_node *n) {
@@ -110,6 +111,11 @@ static inline int wk_accel_default_lane(const wk_type *t) {
 /* The array computes it, not the vector unit. */
 static inline bool wk_accel_is_sum(const wk_accel_op *op) {
   return op->kind == WK_ACCEL_CONV || op->kind == WK_ACCEL_DWC || op->kind == WK_ACCEL_MM;
+}
+
+/* Its operand b is added to the sums. */
+static inline bool wk_accel_has_residual(const wk_accel_op *op) {
+  return wk_accel_is_sum(op) && op->kind != WK_ACCEL_MM && op->b.tensor >= 0;
 }
 
 /* What a layer leaves. */
@@ -183,6 +189,8 @@ wk_accel_lanes wk_accel_edge_lanes(const wk_machine *m, const wk_graph *g, wk_va
 int wk_accel_dense_axis(const wk_machine *m, const wk_graph *g, wk_value_id v);
 /* Bytes of a pixel there: a power of two. */
 int wk_accel_dense_lanes(int64_t channels);
+/* It will lie so along its axis 1: it enters any part that has it. */
+bool wk_accel_is_dense_edge(const wk_machine *m, const wk_graph *g, wk_value_id v);
 
 /* ---- for the makers of operators ------------------------------------------------------------- */
 
@@ -195,6 +203,8 @@ bool wk_accel_constant(wk_accel_making *k, wk_value_id v, int lane, wk_accel_ope
 wk_accel_operand wk_accel_result(wk_accel_making *k, wk_value_id v);
 /* A tensor of its own for a value, in blocks along this axis. */
 wk_accel_operand wk_accel_fresh(wk_accel_making *k, wk_value_id v, int lane);
+/* [n,c,h,w], with the few channels of a pixel side by side. */
+wk_accel_operand wk_accel_fresh_dense(wk_accel_making *k, wk_value_id v);
 /* x, where v lies, becomes a copy in blocks along axis `lane`, unless it lies so: both are among
  * the last two axes, else a refusal. TURN: row y of the result is channel y of `a`, of all rows. */
 bool wk_accel_turn(wk_accel_making *k, wk_value_id v, int lane, wk_accel_operand *x);

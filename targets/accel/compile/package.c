@@ -7,6 +7,7 @@
 #include "targets/accel/check/check.h"
 #include "targets/accel/compile/finalists.h"
 #include "targets/accel/compile/least.h"
+#include "targets/accel/compile/widths.h"
 #include "targets/accel/compile/package.h"
 #include "targets/accel/compile/results.h"
 #include "targets/accel/isa/duration.h"
@@ -39,8 +40,9 @@ typedef struct {
   wk_package *pkg;
   uint32_t unit;
   int64_t predicted; /* cycles of its parts */
-  wk_str commands, segments, results, places, values, parts, layers, least, cuts, texts,
+  wk_str commands, segments, results, places, pitches, values, parts, layers, least, cuts, texts,
       constants, machine_text;
+  bool has_pitches; /* results are parts of rows */
   wk_arena *arena; /* of what parts are said to be */
 } unit;
 
@@ -134,7 +136,8 @@ static uint64_t add_layers(unit *u, const compiled *c, wk_package_part *made) {
     if (result) result += places;
     add_bytes(&u->results, &result, sizeof result);
   }
-  wk_accel_add_windows(net, c->steps, starts, &u->places);
+  wk_accel_add_windows(net, c->steps, starts, &u->places, &u->pitches);
+  u->has_pitches = u->has_pitches || wk_accel_have_pitches(net, c->steps);
   wk_accel_add_values(net, starts, values, layers, &u->values);
   add_predictions(layers, (uint32_t)net->layers.n, c->stream);
   wk_accel_add_steps(net, c->graph, layers, ops, u->arena, made);
@@ -251,10 +254,12 @@ static wk_status prove_part(const wk_accel_unit *u, uint32_t number, const wk_pa
 }
 
 /* CONST comes last: the package makes it of what is added to it. */
-enum { SECTIONS = 12 };
+enum { SECTIONS = 13 };
 
-static void list_sections(const unit *u, wk_accel_section out[SECTIONS]) {
+/* Returns which is the first that there is. */
+static size_t list_sections(const unit *u, wk_accel_section out[SECTIONS]) {
   const wk_accel_section all[SECTIONS] = {
+      {WK_ACCEL_PITCHES, u->pitches.s, u->pitches.n},
       {WK_ACCEL_MACHINE, u->machine_text.s, u->machine_text.n},
       {WK_ACCEL_COMMANDS, u->commands.s, u->commands.n},
       {WK_ACCEL_SEGMENTS, u->segments.s, u->segments.n},
@@ -268,12 +273,12 @@ static void list_sections(const unit *u, wk_accel_section out[SECTIONS]) {
       {WK_ACCEL_TEXTS, u->texts.s, u->texts.n},
       {WK_ACCEL_CONST, u->constants.s, u->constants.n}};
   memcpy(out, all, sizeof all);
+  return u->has_pitches ? 0 : 1;
 }
 
 static void add_sections(const unit *u) {
   wk_accel_section all[SECTIONS];
-  list_sections(u, all);
-  for (size_t i = 0; i + 1 < SECTIONS; i++)
+  for (size_t i = list_sections(u, all); i + 1 < SECTIONS; i++)
     wk_package_add_section(u->pkg, u->unit, all[i].name, WICK_ALIGN,
                            wk_package_keep(u->pkg, all[i].data, all[i].size), all[i].size);
 }
@@ -284,8 +289,8 @@ static wk_status prove(const unit *u, const wk_package_part *parts, size_t n, wk
                        uint32_t **regions, wk_arena *a) {
   wk_accel_section all[SECTIONS];
   wk_accel_unit read;
-  list_sections(u, all);
-  WK_TRY(wk_accel_unit_read(all, SECTIONS, u->machine->name, &read));
+  const size_t first = list_sections(u, all);
+  WK_TRY(wk_accel_unit_read(&all[first], SECTIONS - first, u->machine->name, &read));
   for (size_t i = 0; i < n; i++)
     WK_TRY(prove_part(&read, (uint32_t)i, &parts[i], i ? NULL : stream, i ? NULL : regions, a));
   return NULL;
@@ -294,7 +299,8 @@ static wk_status prove(const unit *u, const wk_package_part *parts, size_t n, wk
 static void free_unit(unit *u) {
   wk_str_free(&u->constants);
   wk_str_free(&u->commands), wk_str_free(&u->segments), wk_str_free(&u->parts);
-  wk_str_free(&u->results), wk_str_free(&u->places), wk_str_free(&u->values);
+  wk_str_free(&u->results), wk_str_free(&u->places), wk_str_free(&u->pitches);
+  wk_str_free(&u->values);
   wk_str_free(&u->layers), wk_str_free(&u->least), wk_str_free(&u->cuts), wk_str_free(&u->texts);
   wk_str_free(&u->machine_text);
 }
@@ -337,7 +343,7 @@ static wk_status time_alone(void *ctx, const wk_sched_options *o, uint32_t most,
                             uint64_t *cycles) {
   const alone *x = ctx;
   *cycles = UINT64_MAX;
-  if (wk_accel_count_commands(x->machine, o, x->part->graph) > most) return NULL;
+  if (wk_accel_foresee(x->machine, o, x->part->graph, false).commands > most) return NULL;
   wk_arena *a = wk_arena_new();
   wk_package *pkg = wk_package_new(&(wk_package_meta){.model = "", .flags = ""});
   wk_package_part made;
@@ -356,12 +362,23 @@ static wk_status time_alone(void *ctx, const wk_sched_options *o, uint32_t most,
   return s;
 }
 
+static wk_status compile_best(unit *u, const wk_sched_options *o, const wk_target_part *part,
+                              wk_package_part *made) {
+  wk_sched_options chosen;
+  WK_TRY(wk_accel_choose(o, time_alone, &(alone){u->machine, part}, &chosen));
+  return compile_with(u, &chosen, part, made);
+}
+
 static wk_status compile_parts(unit *u, const wk_sched_options *o, const wk_target_part *parts,
                                size_t n, wk_package_part *made) {
   for (size_t i = 0; i < n; i++) {
-    wk_sched_options chosen;
-    WK_TRY(wk_accel_choose(o, time_alone, &(alone){u->machine, &parts[i]}, &chosen));
-    WK_TRY(compile_with(u, &chosen, &parts[i], &made[i]));
+    wk_target_part part = parts[i];
+    wk_module *cut;
+    WK_TRY(wk_accel_choose_width(u->machine, o, part.graph, &cut));
+    if (cut) part.graph = cut->main;
+    wk_status s = compile_best(u, o, &part, &made[i]);
+    if (cut) wk_module_free(cut);
+    if (s) return s;
     made[i].code = i;
     made[i].arena_bytes = made[i].arena_bound = 0;
   }

@@ -15,19 +15,30 @@ int64_t *wk_accel_tensor_starts(const wk_accel_net *net, const wk_sched_use *use
 }
 
 void wk_accel_add_windows(const wk_accel_net *net, const wk_sched_steps *s, const int64_t *starts,
-                          wk_str *out) {
+                          wk_str *windows, wk_str *pitches) {
   for (size_t i = 0; i < s->results.n; i++) {
     const wk_sched_computed *r = &s->results.data[i];
     const wk_accel_tensor *t = &net->tensors.data[r->tensor];
     const wk_sched_place *p = &r->place;
     int64_t plane = t->rows * t->row;
-    wk_accel_window w = {.at = (uint64_t)(starts[r->tensor] + p->plane * plane + p->row * t->row),
+    wk_accel_window w = {.at = (uint64_t)(starts[r->tensor] + p->plane * plane + p->row * t->row +
+                                          p->column),
                          .plane = (uint64_t)plane,
                          .scratchpad = (uint32_t)(s->buffers.data[p->buffer].at + p->offset),
                          .planes = (uint32_t)p->planes, .rows = (uint32_t)p->rows,
-                         .row = (uint32_t)t->row};
-    wk_str_addn(out, (const char *)&w, sizeof w);
+                         .row = (uint32_t)p->width};
+    uint32_t pitch = (uint32_t)t->row;
+    wk_str_addn(windows, (const char *)&w, sizeof w);
+    wk_str_addn(pitches, (const char *)&pitch, sizeof pitch);
   }
+}
+
+bool wk_accel_have_pitches(const wk_accel_net *net, const wk_sched_steps *s) {
+  for (size_t i = 0; i < s->results.n; i++) {
+    const wk_sched_computed *r = &s->results.data[i];
+    if (r->place.width != net->tensors.data[r->tensor].row) return true;
+  }
+  return false;
 }
 
 void wk_accel_add_values(const wk_accel_net *net, const int64_t *starts, uint32_t first,

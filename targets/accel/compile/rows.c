@@ -16,7 +16,8 @@ static void learn_rows(wk_accel_net *net, const wk_accel_view *x, bool is_pictur
   wk_accel_tensor *t = &net->tensors.data[x->tensor];
   bool is_edge = t->segment >= WK_SEGMENT_IO;
   int64_t row = t->is_dense ? x->w * x->sx : x->w * net->n;
-  if (!is_picture && !t->is_dense && (x->w - 1) * x->sx + net->n <= x->sy) row = x->sy;
+  int64_t pixel = t->is_dense ? x->sx : net->n;
+  if (!is_picture && (x->w - 1) * x->sx + pixel <= x->sy) row = x->sy;
   if (!is_edge || t->rows != 1 || x->h < 2 || x->sy != row || x->offset % (x->h * row) ||
       t->bytes % (x->h * row) || (x->sb && x->sb != x->h * row))
     return;

@@ -70,7 +70,7 @@ wk_accel_spot wk_accel_spot_of(const wk_accel_net *net, const wk_accel_view *x,
                                const wk_sched_place *p) {
   const wk_accel_tensor *t = &net->tensors.data[x->tensor];
   int64_t plane = wk_accel_plane_of(t), there = p->rows * p->pitch;
-  if (p->rows == t->rows && p->pitch == t->row)
+  if (p->rows == t->rows && p->pitch == t->row && p->width == t->row)
     return (wk_accel_spot){p->buffer, p->offset + x->offset - p->plane * plane + p->lead,
                            x->so, x->sb, x->sy, x->sx};
   int64_t number = x->offset / plane, rest = x->offset % plane;
@@ -78,7 +78,7 @@ wk_accel_spot wk_accel_spot_of(const wk_accel_net *net, const wk_accel_view *x,
                      .sb = stride_there(t, p, x->sb), .sy = x->sy / t->row * p->pitch,
                      .sx = x->w > 1 ? stride_there(t, p, x->sx) : x->sx};
   s.offset = p->offset + (number - p->plane) * there + (rest / t->row - p->row) * p->pitch +
-             rest % t->row + p->lead;
+             rest % t->row - p->column + p->lead;
   return s;
 }
 
@@ -127,6 +127,16 @@ static int64_t stack_rows_of(const wk_accel_tensor *t, const wk_accel_view *x) {
   return wk_accel_are_stacks_within(t, x) && x->so % t->row == 0 ? x->so / t->row : 0;
 }
 
+/* Bytes of a row that the pixels of a picture lie in. */
+static void columns_of(const wk_accel_net *net, const wk_accel_tensor *t, const wk_accel_view *x,
+                       int64_t columns[2]) {
+  const extent e = extent_of(t, x);
+  const int64_t at = x->offset % t->row / net->n * net->n;
+  columns[0] = at - e.back;
+  columns[1] = at + e.ahead + net->n;
+  if (columns[0] < 0 || columns[1] > t->row) columns[0] = 0, columns[1] = t->row;
+}
+
 wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op, int operand) {
   const wk_accel_view *x = operand < 0 ? &op->out : operand ? &op->b : &op->a;
   wk_sched_view y = {.tensor = x->tensor};
@@ -140,6 +150,7 @@ wk_sched_view wk_accel_sched_view(const wk_accel_net *net, const wk_accel_op *op
     y.stack = wk_accel_stack_planes(net, x);
     y.stack_rows = has_rows ? stack_rows_of(t, x) : 0;
   }
+  if (has_rows && !t->is_dense) columns_of(net, t, x, y.columns);
   bool is_apart = op->piece_stacks && (operand || op->kind != WK_ACCEL_CONV);
   if (is_apart) y.stack = (y.planes[1] - y.planes[0]) / op->piece_stacks;
   y.is_whole = !has_rows;

@@ -12,6 +12,8 @@
  *   "least"     wk_accel_least, one per row of "layers"; of older packages: none
  *   "cuts"      wk_accel_cuts, one per row of "layers"; of older packages: none
  *   "places"    wk_accel_window: where results lie in the scratchpad when they are computed
+ *   "pitches"   a u32 for every row of "places": bytes from one row to the next in the tensor; none
+ *               where those of all places follow one another, and in older packages
  *   "results"   a u32 for every command: 1 + the row of "places" for what it computes, 0: none
  *   "values"    wk_accel_value: the tensors that layers leave, those of a layer one after the other
  *   "texts"     strings, each ends with a zero byte; rows hold offsets of their first byte
@@ -34,6 +36,7 @@
 #define WK_ACCEL_LEAST "least"
 #define WK_ACCEL_CUTS "cuts"
 #define WK_ACCEL_PLACES "places"
+#define WK_ACCEL_PITCHES "pitches"
 #define WK_ACCEL_RESULTS "results"
 #define WK_ACCEL_VALUES "values"
 #define WK_ACCEL_TEXTS "texts"
@@ -60,7 +63,8 @@ typedef struct {
 
 /* Tensors exist in strips, here and there; who wants to see one puts it together. Byte q of
  * `planes` * `rows` * `row` from `scratchpad` on is, of the part's tensors, byte
- *   at + q / (rows * row) * plane + q % (rows * row) */
+ *   at + q / (rows * row) * plane + q % (rows * row) / row * pitch + q % row
+ * pitch: of "pitches", or `row`. */
 typedef struct {
   uint64_t at, plane;
   uint32_t scratchpad, planes, rows, row;

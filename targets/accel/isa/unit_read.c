@@ -112,15 +112,15 @@ static wk_status check_rows(const wk_accel_unit *u, uint32_t text_bytes) {
   return NULL;
 }
 
-/* A row for each layer; packages of before have none. */
-static wk_status read_layers(const wk_accel_section *s, size_t n, const char *section, size_t size,
-                             uint32_t layers, const void **rows) {
+/* A row for each of so many layers, or places; packages of before have none. */
+static wk_status read_rows(const wk_accel_section *s, size_t n, const char *section, size_t size,
+                           uint32_t of, const char *what, const void **rows) {
   uint32_t count;
   *rows = NULL;
   if (!find(s, n, section)) return NULL;
   WK_TRY(take(s, n, section, size, rows, &count));
-  if (count != layers)
-    return wk_error(WK_INPUT, "section %s: %u rows for %u layers", section, count, layers);
+  if (count != of)
+    return wk_error(WK_INPUT, "section %s: %u rows for %u %s", section, count, of, what);
   return NULL;
 }
 
@@ -141,7 +141,7 @@ wk_status wk_accel_unit_read(const wk_accel_section *sections, size_t n, const c
   wk_accel_unit u = {0};
   const wk_accel_section *constants = find(sections, n, WK_ACCEL_CONST);
   const void *parts, *layers, *texts, *commands, *segments, *results, *places, *values,
-      *least, *cuts;
+      *least, *cuts, *pitches;
   uint32_t text_bytes, segment_bytes, n_results;
   WK_TRY(read_machine(sections, n, name, &u.machine));
   WK_TRY(take(sections, n, WK_ACCEL_COMMANDS, WK_COMMAND_BYTES, &commands, &u.n_commands));
@@ -168,10 +168,13 @@ wk_status wk_accel_unit_read(const wk_accel_section *sections, size_t n, const c
   u.results = results;
   u.places = places;
   u.values = values;
-  WK_TRY(read_layers(sections, n, WK_ACCEL_LEAST, sizeof *u.least, u.n_layers, &least));
-  WK_TRY(read_layers(sections, n, WK_ACCEL_CUTS, sizeof *u.cuts, u.n_layers, &cuts));
+  WK_TRY(read_rows(sections, n, WK_ACCEL_LEAST, sizeof *u.least, u.n_layers, "layers", &least));
+  WK_TRY(read_rows(sections, n, WK_ACCEL_CUTS, sizeof *u.cuts, u.n_layers, "layers", &cuts));
+  WK_TRY(read_rows(sections, n, WK_ACCEL_PITCHES, sizeof *u.pitches, u.n_places, "places",
+                   &pitches));
   u.least = least;
   u.cuts = cuts;
+  u.pitches = pitches;
   if (cuts) WK_TRY(check_cuts(&u));
   WK_TRY(check_rows(&u, text_bytes));
   *out = u;
@@ -229,12 +232,13 @@ static wk_status check_segment(const check *k, const wk_isa_command *c, uint32_t
 }
 
 /* Windows are of the scratchpad and of the part's tensors. */
-static bool is_window(const check *k, const wk_accel_window *w) {
+static bool is_window(const check *k, const wk_accel_window *w, uint32_t pitch) {
   uint64_t plane = (uint64_t)w->rows * w->row, end;
   if (!plane || !w->planes || plane > (uint64_t)k->machine.scratchpad) return false;
+  uint64_t reach = (w->rows - 1) * (uint64_t)pitch + w->row;
   return is_range(w->scratchpad, w->planes * plane, (uint64_t)k->machine.scratchpad) &&
          !__builtin_mul_overflow((uint64_t)w->planes - 1, w->plane, &end) &&
-         !__builtin_add_overflow(end, plane, &end) && is_range(w->at, end, k->p->tensor_bytes);
+         !__builtin_add_overflow(end, reach, &end) && is_range(w->at, end, k->p->tensor_bytes);
 }
 
 static wk_status check_result(const check *k, const wk_isa_command *c, uint32_t index) {
@@ -246,7 +250,7 @@ static wk_status check_result(const check *k, const wk_isa_command *c, uint32_t 
   if (c->opcode == WK_CMD_LD || c->opcode == WK_CMD_ST)
     return wk_error(WK_INPUT, "section %s: of command %u: it computes nothing", WK_ACCEL_RESULTS,
                     index);
-  if (is_window(k, &k->u->places[row - 1])) return NULL;
+  if (is_window(k, &k->u->places[row - 1], wk_accel_pitch(k->u, row - 1))) return NULL;
   return wk_error(WK_INPUT, "section %s: row %u: it lies outside of the scratchpad or of the "
                   "part's tensors", WK_ACCEL_PLACES, row - 1);
 }

@@ -29,6 +29,7 @@ typedef struct {
   const char *texts;
   const uint32_t *results; /* n_commands */
   const wk_accel_window *places;
+  const uint32_t *pitches; /* n_places, or NULL */
   const wk_accel_value *values;
   uint32_t n_commands, n_parts, n_layers, n_places, n_values;
 } wk_accel_unit;
@@ -53,6 +54,10 @@ wk_status wk_accel_part_check(const wk_accel_unit *u, uint32_t part, const wk_ac
 
 static inline const char *wk_accel_text(const wk_accel_unit *u, uint32_t offset) {
   return u->texts + offset;
+}
+/* Bytes from one row of a place to the next, in its tensor. */
+static inline uint32_t wk_accel_pitch(const wk_accel_unit *u, uint32_t place) {
+  return u->pitches ? u->pitches[place] : u->places[place].row;
 }
 static inline const uint8_t *wk_accel_command(const wk_accel_unit *u, const wk_accel_part *p,
                                               uint32_t i) {
