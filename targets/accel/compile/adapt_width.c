@@ -121,7 +121,8 @@ static int64_t cycles_of(const cutting *x, const wk_node *n) {
   return words * h.span * w.span * blocks_of(x, n->in[0]);
 }
 
-/* Bytes of the scratchpad for a row of its result, in so many pieces. */
+/* Bytes of the scratchpad for a row of its result, in so many pieces. Pixels for which nobody sees
+ * others need no rows, unless there is no room for a row. */
 static int64_t room_of(const cutting *x, const wk_node *n, int64_t pieces) {
   const window h = window_of(x, n, 0), w = window_of(x, n, 1);
   const int64_t channels = wk_val(x->g, n->in[0])->type.dims[1];
@@ -129,8 +130,10 @@ static int64_t room_of(const cutting *x, const wk_node *n, int64_t pieces) {
   const int64_t blocks = sums_channels(x, n) ? blocks_of(x, n->in[0]) : 1;
   const int64_t pixel =
       channels <= 4 ? wk_accel_dense_lanes(channels) : x->machine->array * blocks;
-  if (h.span == 1 && w.span == 1) return 0;
-  return h.span * ((out - 1) * w.stride + w.span) * pixel + out * x->machine->array;
+  int64_t operands = 0;
+  for (uint32_t k = 0; k < n->n_in; k++) operands += has_columns(x, n, k);
+  if (h.span == 1 && w.span == 1 && !x->needs_room) return 0;
+  return operands * h.span * ((out - 1) * w.stride + w.span) * pixel + out * x->machine->array;
 }
 
 static int64_t weights_of(const cutting *x, const wk_node *n) {
@@ -203,13 +206,14 @@ static range needed(const cutting *x, const wk_node *n, uint32_t k, range y, int
 }
 
 /* Columns of each value that the region makes which piece k is about, and bytes that it has of
- * others; false: a window would see nothing of the image. */
+ * others; false: a piece would have no column of one of them, or its windows see none. */
 static bool find_ranges(const cutting *x, const region *r, int64_t k, range *of, int64_t *read) {
   *read = 0;
   for (size_t i = r->end; i-- > r->first;) {
     const wk_node *n = wk_nod(x->g, (wk_node_id)i);
     range *y = &of[i - r->first];
     if (is_result(x, r, n->out[0])) join(y, piece_of(width_of(x, n->out[0]), r->pieces, k));
+    if (y->to <= y->from) return false;
     for (uint32_t j = 0; j < n->n_in; j++) {
       int64_t pads[2];
       if (!has_columns(x, n, j)) continue;
@@ -262,8 +266,16 @@ static bool is_worth(const cutting *x, const region *r) {
   return is_fine && (x->needs_room || is_little);
 }
 
-/* The machine would take the node if it had more room. */
+/* Bytes of weights that stand beside any piece: of a block of channels by a block. */
+static int64_t block_of(const cutting *x, const wk_node *n) {
+  if (!sums_channels(x, n)) return 0;
+  const wk_type *w = &wk_val(x->g, n->in[1])->type;
+  return w->dims[2] * w->dims[3] * x->machine->array * x->machine->array;
+}
+
+/* The machine would take the node if it had more room, or if rows were shorter. */
 static bool has_no_room(const cutting *x, const wk_node *n) {
+  if (4 * block_of(x, n) > 3 * x->machine->scratchpad) return false;
   wk_machine roomy = *x->machine;
   wk_arena *a = wk_arena_new();
   roomy.scratchpad = WK_KEY_MAX_scratchpad;
