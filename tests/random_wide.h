@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Random networks over images whose rows are long beside a small scratchpad: convolutions of all
- * kinds and pools, what is added to them, and images that several of them and the outside see. */
+ * kinds and pools, what is added to them, also of what they read, images that are cut, and those
+ * that several of them and the outside see. */
 #ifndef WICK_TESTS_RANDOM_WIDE_H
 #define WICK_TESTS_RANDOM_WIDE_H
 
@@ -13,6 +14,11 @@
 #include <cmocka.h>
 
 #include "compiler/ir/ir.h"
+
+/* As sums of quantised images are. */
+#define WIDE_SUM                                                                                 \
+  "sat<u8>(add(shr_round(add(mul(sub(i32(%%0), 129i32), 3607626i32), mul(sub(i32(%%1), 117i32), " \
+  "3407711i32)), 22i32), 123i32))"
 
 typedef struct {
   wk_rng rng;
@@ -67,14 +73,47 @@ static inline void wide_window(random_wide_net *x) {
   wide_keep(x, out, h, w);
 }
 
-/* The greater of two of the same size, or of one and a number. */
+/* Some rows and columns of one. */
+static inline void wide_crop(random_wide_net *x) {
+  const int v = wide_value(x);
+  const int64_t *d = x->dims[v];
+  const int64_t y0 = wide_pick(x, 0, d[1] > 4 ? 2 : 0), x0 = wide_pick(x, 0, d[2] / 4);
+  const int64_t h = d[1] - y0 - wide_pick(x, 0, d[1] - y0 > 2 ? 1 : 0);
+  const int64_t w = d[2] - x0 - wide_pick(x, 0, d[2] / 4);
+  wk_str_printf(&x->text, "  %%v%d = slice(%%v%d) {starts=[0,0,%lld,%lld], sizes=[1,%lld,%lld,"
+                "%lld], steps=[1,1,1,1]}", x->n, v, (long long)y0, (long long)x0, (long long)d[0],
+                (long long)h, (long long)w);
+  wide_keep(x, d[0], h, w);
+}
+
+/* The sum of a window of an image and what it is about, cut out of that: a residual. */
+static inline void wide_residual(random_wide_net *x) {
+  const int v = wide_value(x);
+  const int64_t *d = x->dims[v];
+  const int64_t c = d[0], h = d[1] - 2, w = d[2] - 2;
+  if (h < 1 || w < 1 || x->n + 3 > 11) return;
+  wk_str_printf(&x->text, "  %%w%d = constant i8[%lld,%lld,3,3] splat(1)\n"
+                "  %%v%d = conv(%%v%d, %%w%d) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1], "
+                "epilogue=\"sat<u8>(add(rescale(%%0, 9000000i64, 28i64), 100i32))\"}", x->n, (long long)c, (long long)c, x->n, v, x->n);
+  wide_keep(x, c, h, w);
+  wk_str_printf(&x->text, "  %%v%d = slice(%%v%d) {starts=[0,0,1,1], sizes=[1,%lld,%lld,%lld], "
+                "steps=[1,1,1,1]}", x->n, v, (long long)c, (long long)h, (long long)w);
+  wide_keep(x, c, h, w);
+  wk_str_printf(&x->text, "  %%v%d = map(%%v%d, %%v%d) {body=\"" WIDE_SUM "\"}", x->n, x->n - 2,
+                x->n - 1);
+  x->is_read[x->n - 1] = x->is_read[x->n - 2] = true;
+  wide_keep(x, c, h, w);
+}
+
+/* The sum or the greater of two of the same size, or of one and itself. */
 static inline void wide_map(random_wide_net *x) {
   const int a = wide_value(x);
   int b = (int)wide_pick(x, 0, x->n - 1);
   while (memcmp(x->dims[a], x->dims[b], sizeof x->dims[a]) != 0) b = (b + 1) % x->n;
   x->is_read[b] = true;
-  wk_str_printf(&x->text, "  %%v%d = map(%%v%d, %%v%d) {body=\"%s(%%0, %%1)\"}", x->n, a, b,
-                wide_pick(x, 0, 1) ? "max" : "min");
+  wk_str_printf(&x->text, "  %%v%d = map(%%v%d, %%v%d) {body=\"", x->n, a, b);
+  if (wide_pick(x, 0, 2)) wk_str_printf(&x->text, WIDE_SUM "\"}");
+  else wk_str_printf(&x->text, "max(%%0, %%1)\"}");
   wide_keep(x, x->dims[a][0], x->dims[a][1], x->dims[a][2]);
 }
 
@@ -98,9 +137,14 @@ static inline wk_module *random_wide(uint64_t seed) {
   wide_keep(&x, c, h, w);
   x.text.n--; /* the end of the line */
   wk_str_add(&x.text, ") {\n");
-  for (int i = 0; i < ops; i++)
-    if (wide_pick(&x, 0, 4)) wide_window(&x);
-    else wide_map(&x);
+  for (int i = 0; i < ops && x.n < 11; i++)
+    switch (wide_pick(&x, 0, 9)) {
+    case 0: wide_crop(&x); break;
+    case 1: wide_residual(&x); break;
+    case 2:
+    case 3: wide_map(&x); break;
+    default: wide_window(&x);
+    }
   for (int v = 1; v < x.n; v++)
     if (!x.is_read[v] || !wide_pick(&x, 0, 7)) wk_str_printf(&x.text, "  output %%v%d\n", v);
   wk_str_add(&x.text, "}\n}\n");

@@ -103,6 +103,24 @@ static wk_sched_place operand_place(wk_sched_builder *b, const wk_sched_view *v,
   return s->place.buffer < 0 ? wk_sched_place_before(b, t) : s->place;
 }
 
+/* Operand k, whose rows must lie as the result's do, alone, where others of the group have other
+ * columns of its tensor: buffer -1, there are none. */
+static wk_sched_place place_alone(wk_sched_builder *b, int index, int k) {
+  const wk_sched_op *op = wk_sched_op_of(b, index);
+  const wk_sched_view *v = &op->in[k];
+  const int64_t *all = b->strip->tensors[v->tensor].columns;
+  const wk_sched_op_rows *s = &b->strip->ops[index];
+  int64_t columns[2] = {INT64_MAX, 0}, rows[2], planes[2];
+  wk_sched_join_columns(wk_sched_tensor_of(b, v->tensor), v, columns);
+  bool is_apart = k && op->same_pitch && !is_resident(b, v->tensor, index) &&
+                  !wk_sched_is_made_here(b, v->tensor) &&
+                  (columns[0] != all[0] || columns[1] != all[1]);
+  if (!is_apart) return (wk_sched_place){.buffer = -1};
+  wk_sched_round_rows(b, op, v, s->done, s->end, rows);
+  wk_sched_round_planes(b, op, v, planes);
+  return load(b, v->tensor, op->layer, columns, rows[0], rows[1], planes);
+}
+
 /* Every row of its tensor, as much of it as the group has. */
 static bool is_all_rows(const wk_sched_builder *b, const wk_sched_view *x) {
   const int64_t *all = b->strip->tensors[x->tensor].columns;
@@ -213,10 +231,11 @@ static void compute_pieces(wk_sched_builder *b, wk_sched_work *w) {
   machine(b)->compute(w);
 }
 
-/* No other operator of the group writes the tensor. */
+/* No other operator of the group writes the tensor, or, of what stays, none at all. */
 static bool is_only_writer(const wk_sched_builder *b, const wk_sched_op *op) {
   const wk_sched_use *u = &b->uses[op->out.tensor];
   if (u->first_writer == u->last_writer) return true;
+  if (b->plan->resident[op->out.tensor] >= 0) return false;
   for (int i = b->base.group->first; i <= b->base.group->last; i++)
     if (wk_sched_op_of(b, i) != op && wk_sched_op_of(b, i)->out.tensor == op->out.tensor)
       return false;
@@ -279,9 +298,10 @@ static bool is_ridden_by(const wk_sched_builder *b, const wk_sched_op *last, int
 
 /* A plan in which rows are not as far apart as the operator needs them is none. */
 static void look_at_pitch(wk_sched_builder *b, const wk_sched_work *w) {
-  const wk_sched_place *out = &w->out, *in = &w->in[1];
-  bool differ = out->buffer >= 0 && in->buffer >= 0 && out->pitch != in->pitch;
-  if (wk_sched_op_of(b, w->op)->same_pitch && differ) b->is_too_large = true;
+  const wk_sched_op *op = wk_sched_op_of(b, w->op);
+  const int64_t *alone = b->strip->tensors[op->out.tensor].columns; /* stored by who computes it */
+  int64_t out = w->out.buffer >= 0 ? w->out.pitch : alone[1] - alone[0];
+  if (op->same_pitch && w->in[1].buffer >= 0 && out != w->in[1].pitch) b->is_too_large = true;
 }
 
 /* Pieces [i, end), with constants that are there or, of an operator that goes by pieces, come now;
@@ -410,7 +430,9 @@ static wk_sched_work begin_work(wk_sched_builder *b, int index, int on, bool is_
   wk_sched_steps_compute(b->base.steps, -1, NULL);
   for (int k = 0; k < WK_SCHED_OPERANDS; k++) {
     bool is_away = op->in[k].tensor >= 0 && (op->in[k].tensor == on || is_in_parts(b, index, k));
-    w.in[k] = is_away ? (wk_sched_place){.buffer = -1} : operand_place(b, &op->in[k], index);
+    w.in[k] = (wk_sched_place){.buffer = -1};
+    if (op->in[k].tensor >= 0 && !is_away) w.in[k] = place_alone(b, index, k);
+    if (!is_away && w.in[k].buffer < 0) w.in[k] = operand_place(b, &op->in[k], index);
   }
   if ((op->by_pieces || on >= 0) && is_chunked(b, op, is_ridden)) return w;
   w.out = result_place(b, index, &w.in[0]);

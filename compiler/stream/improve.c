@@ -266,7 +266,7 @@ static void mend_rounds(wk_sched_searching *x) {
     if (g[i].rounds > most) g[i].rounds = most;
     if (g[i].strips == 1 && g[i].rounds == 1) g[i].keeps = false;
     g[i].staggers = g[i].staggers && wk_sched_may_stagger(x, &g[i]);
-    g[i].in_parts = g[i].in_parts && g[i].first == g[i].last;
+    g[i].in_parts = g[i].in_parts && g[i].first == g[i].last && g[i].rounds <= 1;
     g[i].by_first = g[i].by_first && wk_sched_may_go_by_first(x->net, &g[i]);
     g[i].follows = i && g[i].follows && wk_sched_can_follow(x, &x->plan, i);
   }

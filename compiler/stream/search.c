@@ -63,12 +63,14 @@ static bool can_fit(void *ctx, int64_t scratchpad) {
 }
 
 /* Operators [first, last] are the smallest group of operator `misfit`. */
+enum { MOST_TIMES = 64 }; /* the largest scratchpad, where it is said how much there must be */
+
 static wk_status refuse_group(searching *x, int first, int last, int misfit) {
   const wk_sched_machine *m = x->net->machine;
   fitting f = {x, first, last};
   int64_t need = m->scratchpad, fits = wk_sched_least_scratchpad(m, can_fit, &f);
   do need += need / 16; /* as exact as need be */
-  while (!can_fit(&f, need));
+  while (need / MOST_TIMES < m->most_scratchpad && !can_fit(&f, need));
   if (fits && need > fits) need = fits;
   x->plan.misfit = misfit;
   return wk_error_at(WK_RESOURCE, x->net->ops[misfit].name, "%s",

@@ -86,7 +86,7 @@ static const part_case cases[] = {
 static const part_case parts = {"base",
                                 IN("6", "16", "96", "12,12") CONV("48,96,1,1", "1,48,12,12")
                                 OUT("q", "3", "16", "12,12") END, 0, 2048, 1,
-                                "LD 7 <= 4608, ST 3 <= 2304, CONV 9 <= 144 of 2"};
+                                "LD 7 <= 4608, ST 1 <= 6912, CONV 9 <= 144 of 2"};
 
 typedef struct {
   wk_machine machine;

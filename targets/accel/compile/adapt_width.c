@@ -85,7 +85,8 @@ static bool is_map_local(const cutting *x, const wk_node *n) {
 }
 
 static bool is_local(const cutting *x, const wk_node *n) {
-  if (n->dead || n->predicate != WK_NONE || n->n_bodies || !n->n_in || !n->n_out ||
+  const bool is_piece = n->counted.all > 0;
+  if (n->dead || is_piece || n->predicate != WK_NONE || n->n_bodies || !n->n_in || !n->n_out ||
       !is_image(x, n->out[0]) || !is_image(x, n->in[0]))
     return false;
   for (uint32_t k = 1; k < n->n_out; k++)

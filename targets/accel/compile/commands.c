@@ -50,7 +50,7 @@ static int64_t most_rows(const wk_accel_op *op) {
   return WK_LEAST(rows, most_within(WK_MAX_WINDOW(h), op->ky, op->sy, op->dy));
 }
 
-static int64_t most_columns(const wk_accel_op *op) {
+int64_t wk_accel_most_columns(const wk_accel_op *op) {
   if (!op->has_window || op->is_packed) return WK_MAX_WINDOW(nx);
   return WK_LEAST(WK_MAX_WINDOW(nx), most_within(WK_MAX_WINDOW(w), op->kx, op->sx, op->dx));
 }
@@ -58,7 +58,7 @@ static int64_t most_columns(const wk_accel_op *op) {
 static chunking chunking_of(const wk_accel_work *w) {
   int64_t most = w->entries ? w->entries : half_entries(w);
   int64_t width = w->op->out.w, h = w->y1 - w->y0;
-  chunking k = {.across = wk_ceil_div(width, WK_LEAST(most, most_columns(w->op)))};
+  chunking k = {.across = wk_ceil_div(width, WK_LEAST(most, wk_accel_most_columns(w->op)))};
   k.columns = wk_ceil_div(width, k.across);
   k.rows = WK_LEAST(h, WK_LEAST(most / k.columns, most_rows(w->op)));
   k.down = wk_ceil_div(h, k.rows);
@@ -611,7 +611,7 @@ static void emit_pool_chunk(const wk_accel_work *w, const wk_accel_consts *k, co
 
 static void emit_pool(const wk_accel_work *w, size_t piece, size_t end, const wk_accel_consts *k) {
   const wk_accel_op *op = w->op;
-  const int64_t rows = most_rows(op), columns = most_columns(op);
+  const int64_t rows = most_rows(op), columns = wk_accel_most_columns(op);
   for (size_t i = piece; i < end; i++)
     for (int64_t o = 0; o < op->out.o; o++)
       for (int64_t y = w->y0; y < w->y1; y += rows)

@@ -38,6 +38,8 @@ wk_sched_step *wk_accel_add_command(wk_sched_steps *s, const wk_isa_command *c);
 void wk_accel_emit_sums(const wk_accel_work *w, size_t piece, const wk_accel_consts *c,
                         int64_t chunk0, int64_t chunk1);
 int64_t wk_accel_chunks(const wk_accel_work *w);
+/* Of a row of the result, that one command can compute. */
+int64_t wk_accel_most_columns(const wk_accel_op *op);
 /* Rows of the result that a chunk of one stack has. */
 void wk_accel_chunk_rows(const wk_accel_work *w, int64_t chunk, int64_t rows[2]);
 /* What the vector unit does: pieces [piece, end) of MAP and POOL, all of ROW. */

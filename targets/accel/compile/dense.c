@@ -44,20 +44,25 @@ static bool is_piece_of_width(const wk_graph *g, const wk_node *n) {
 }
 
 /* Convolutions alone read the image, or pieces of its width, and all of them have the same value
- * outside: they share the columns of padding. */
-static bool is_read_by_convolutions(const wk_graph *g, wk_value_id v, int64_t *pad_value,
-                                    bool *is_read) {
+ * outside: they share the columns of padding, which are at the edges of the image (at_edge: of v)
+ * alone. */
+static bool is_read_by_convolutions(const wk_graph *g, wk_value_id v, bool at_edge[2],
+                                    int64_t *pad_value, bool *is_read) {
   if (is_output(g, v)) return false;
   for (size_t i = 0; i < g->nodes.n; i++) {
     const wk_node *n = &g->nodes.data[i];
     for (uint32_t j = 0; !n->dead && j < n->n_in; j++) {
       if (n->in[j] != v) continue;
       if (is_piece_of_width(g, n)) {
-        if (!is_read_by_convolutions(g, n->out[0], pad_value, is_read)) return false;
+        const int64_t all = wk_val(g, v)->type.dims[3], from = WK_ATTR(n, slice)->starts.v[3];
+        bool edge[2] = {at_edge[0] && !from,
+                        at_edge[1] && from + wk_val(g, n->out[0])->type.dims[3] == all};
+        if (!is_read_by_convolutions(g, n->out[0], edge, pad_value, is_read)) return false;
         continue;
       }
       const wk_attr_conv *a = WK_ATTR(n, conv);
       if (n->op != WK_OP_CONV || j != 0 || a->group != 1 || a->dilations.v[1] != 1) return false;
+      if ((a->pads.v[1] > 0 && !at_edge[0]) || (a->pads.v[3] > 0 && !at_edge[1])) return false;
       if (*is_read && a->pad_value != *pad_value) return false;
       *pad_value = a->pad_value;
       *is_read = true;
@@ -70,8 +75,9 @@ static bool is_dense_image(const wk_machine *m, const wk_graph *g, wk_value_id v
   const wk_type *t = &wk_val(g, v)->type;
   bool is_read = false;
   int64_t pad_value = 0;
+  bool at_edge[2] = {true, true};
   if (t->rank != 4 || t->dims[1] * 2 > m->array || t->dims[2] < 2 || t->dims[3] < 2) return false;
-  return is_read_by_convolutions(g, v, &pad_value, &is_read) && is_read;
+  return is_read_by_convolutions(g, v, at_edge, &pad_value, &is_read) && is_read;
 }
 
 int wk_accel_dense_axis(const wk_machine *m, const wk_graph *g, wk_value_id v) {

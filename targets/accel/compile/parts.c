@@ -18,7 +18,7 @@ bool wk_accel_takes_parts(const wk_accel_net *net, const wk_accel_op *op) {
     return false;
   if (op->b.tensor >= 0 && !is_by_planes(net, &op->b, (int64_t)op->n_pieces)) return false;
   return wk_accel_block_bytes(net, op) <= WK_ACCEL_CONSTS && is_by_planes(net, &op->a, op->kc) &&
-         op->out.w <= wk_machine_entries(net->machine) / 2;
+         op->out.w <= WK_LEAST(wk_machine_entries(net->machine) / 2, wk_accel_most_columns(op));
 }
 
 int64_t wk_accel_parts_room(const wk_accel_net *net, const wk_accel_op *op) {
@@ -75,11 +75,17 @@ static int64_t loaded(const wk_sched_work *w, const wk_accel_op *op, const tile 
          groups * op->const_bytes * (int64_t)op->n_pieces;
 }
 
-/* Bytes of the scratchpad: two blocks of the sum, records, two results and what is added. */
+/* Pieces whose results leave together: fewer transfers, in a sixteenth of the scratchpad. */
+static int64_t together(const wk_accel_net *net, const wk_accel_op *op, const tile *t) {
+  int64_t most = net->machine->scratchpad / 16 / (t->rows * op->out.w * net->n);
+  return most < 1 ? 1 : most < t->pieces ? most : t->pieces;
+}
+
+/* Bytes of the scratchpad: two blocks of the sum, records, results and what is added, twice. */
 static int64_t room_of(const wk_sched_work *w, const wk_accel_net *net, const wk_accel_op *op,
                        const tile *t) {
   int64_t block = t->pieces * wk_accel_block_bytes(net, op) + rows_for(op, t->rows) * width_of(w);
-  int64_t results = op->b.tensor >= 0 ? 4 : 2;
+  int64_t results = (op->b.tensor >= 0 ? 4 : 2) * together(net, op, t);
   return 2 * block + t->pieces * op->record_bytes + results * t->rows * op->out.w * net->n;
 }
 
@@ -122,6 +128,7 @@ typedef struct {
   tile t;
   int64_t chunk, rows[2];
   size_t first, end;
+  size_t together; /* pieces whose results have a place together */
   int record; /* buffer */
 } job;
 
@@ -137,29 +144,32 @@ static wk_accel_consts consts_of(const job *j, size_t piece, int weights, int64_
                            .goes_on = at + 1 != (is_other ? n : in_first)};
 }
 
-/* Where the piece's result goes: the strip's place, or one of its own; and what is added to it. */
-static void begin_result(const job *j, size_t piece) {
+/* Where results of the piece, and of those that leave with it, go: to the strip's place, or to one
+ * of their own; and what is added to them. */
+static void begin_results(const job *j, size_t piece) {
   const wk_sched_op *own = &j->w->b->net->ops[j->w->op];
   wk_sched_work w = *j->w;
   int64_t columns[2] = {INT64_MAX, 0};
+  size_t end = piece + j->together < j->end ? piece + j->together : j->end;
+  if ((piece - j->first) % j->together) return;
   if (own->in[1].tensor >= 0 && w.in[1].buffer < 0)
-    j->x->b = load(&w, 1, j->rows, (int64_t)piece, 1);
-  if (w.out.buffer < 0) {
-    wk_sched_join_columns(&w.b->net->tensors[own->out.tensor], &own->out, columns);
-    j->x->out = wk_sched_place_new(w.b, columns, j->rows[0], j->rows[1] - j->rows[0],
-                                   own->plane + (int64_t)piece, 1);
-    w.out = j->x->out;
-    w.piece = piece, w.end = piece + 1, w.y0 = j->rows[0], w.y1 = j->rows[1];
-    wk_accel_fill_lanes(&w);
-  }
-  wk_sched_steps_compute(w.b->steps, own->out.tensor, &j->x->out);
+    j->x->b = load(&w, 1, j->rows, (int64_t)piece, (int64_t)(end - piece));
+  if (w.out.buffer >= 0) return;
+  wk_sched_join_columns(&w.b->net->tensors[own->out.tensor], &own->out, columns);
+  j->x->out = wk_sched_place_new(w.b, columns, j->rows[0], j->rows[1] - j->rows[0],
+                                 own->plane + (int64_t)piece, (int64_t)(end - piece));
+  w.out = j->x->out;
+  w.piece = piece, w.end = end, w.y0 = j->rows[0], w.y1 = j->rows[1];
+  wk_accel_fill_lanes(&w);
 }
 
-static void end_result(const job *j, size_t piece) {
+static void end_results(const job *j, size_t piece) {
   const wk_sched_op *own = &j->w->b->net->ops[j->w->op];
-  if (j->w->out.buffer >= 0) return;
-  wk_sched_move_rows(j->w->b, true, own->layer, own->out.tensor, &j->x->out, j->rows[0],
-                     j->rows[1], own->plane + (int64_t)piece, own->plane + (int64_t)piece + 1);
+  const wk_sched_place *p = &j->x->out;
+  bool is_last = (piece - j->first + 1) % j->together == 0 || piece + 1 == j->end;
+  if (j->w->out.buffer < 0 && is_last)
+    wk_sched_move_rows(j->w->b, true, own->layer, own->out.tensor, p, j->rows[0], j->rows[1],
+                       p->plane, p->plane + p->planes);
 }
 
 /* Blocks [k0, k1) of the sum, whose planes and constants come now. */
@@ -175,10 +185,11 @@ static void emit_part(const job *j, int64_t k0, int64_t k1) {
       (int64_t)(j->end - j->first));
   for (size_t i = j->first; i < j->end; i++) {
     const wk_accel_consts k = consts_of(j, i, weights, bytes, k0, k1);
-    if (k1 == x->op->kc) begin_result(j, i);
+    if (k1 == x->op->kc) begin_results(j, i);
+    wk_sched_steps_compute(w->b->steps, k1 == x->op->kc ? own->out.tensor : -1, &x->out);
     wk_accel_emit_sums(x, i, &k, j->chunk, j->chunk + 1);
     *x->half = half;
-    if (k1 == x->op->kc) end_result(j, i);
+    if (k1 == x->op->kc) end_results(j, i);
   }
 }
 
@@ -199,6 +210,7 @@ static void emit_tile(const job *j) {
 void wk_accel_emit_parts(const wk_sched_work *w, wk_accel_work *x) {
   const wk_sched_op *own = &w->b->net->ops[w->op];
   job j = {.w = w, .x = x, .t = choose_tile(w, x->net, x->op)};
+  j.together = (size_t)together(x->net, x->op, &j.t);
   x->entries = j.t.rows * x->op->out.w;
   const int64_t chunks = wk_accel_chunks(x);
   for (j.chunk = 0; j.chunk < chunks; j.chunk++)
