@@ -94,7 +94,8 @@ static inline void wide_residual(random_wide_net *x) {
   if (h < 1 || w < 1 || x->n + 3 > 11) return;
   wk_str_printf(&x->text, "  %%w%d = constant i8[%lld,%lld,3,3] splat(1)\n"
                 "  %%v%d = conv(%%v%d, %%w%d) {strides=[1,1], pads=[0,0,0,0], dilations=[1,1], "
-                "epilogue=\"sat<u8>(add(rescale(%%0, 9000000i64, 28i64), 100i32))\"}", x->n, (long long)c, (long long)c, x->n, v, x->n);
+                "epilogue=\"sat<u8>(add(rescale(%%0, 9000000i64, 28i64), 100i32))\"}",
+                x->n, (long long)c, (long long)c, x->n, v, x->n);
   wide_keep(x, c, h, w);
   wk_str_printf(&x->text, "  %%v%d = slice(%%v%d) {starts=[0,0,1,1], sizes=[1,%lld,%lld,%lld], "
                 "steps=[1,1,1,1]}", x->n, v, (long long)c, (long long)h, (long long)w);
