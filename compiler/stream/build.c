@@ -196,7 +196,9 @@ static wk_sched_place result_place(wk_sched_builder *b, int index, const wk_sche
     if (goes_on(b, t, low, s->end, &s->place)) return s->place;
     int64_t end = is_read_at_once(b, t) ? x->rows : s->end;
     s->place = new_place(b, s->columns, low, end - low, s->made);
-    if (low < s->done) carry(b, t, op->layer, low, s->done);
+    const bool is_there = wk_sched_place_before(b, t).buffer >= 0;
+    if (low < s->done && is_there) carry(b, t, op->layer, low, s->done);
+    if (low < s->done && !is_there) b->is_too_large = true; /* its rows come out of turn */
   }
   return s->place;
 }

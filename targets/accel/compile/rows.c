@@ -41,12 +41,14 @@ static void learn_pitch(wk_accel_net *net, const wk_accel_view *x) {
 /* Views of a tensor that go through it by rows, and all of them; of those that write it, too. */
 typedef struct {
   int fine, all, written, writers;
+  int columns; /* writers that have some columns of its rows alone */
 } census;
 
 static void count(const wk_accel_tensor *t, const wk_accel_view *x, bool writes, census *c) {
   bool is_fine = writes ? wk_accel_is_by_rows(t, x) : wk_accel_is_picture(t, x);
   c->all++, c->fine += is_fine;
   c->writers += writes, c->written += writes && is_fine;
+  c->columns += writes && is_fine && x->h > 1 && x->w * x->sx < t->row;
 }
 
 /* As the tensors are, and as they would be with a row for each pixel. */
@@ -57,7 +59,8 @@ typedef struct {
 
 /* What is small can be there as a whole. */
 static bool is_better(const wk_accel_net *net, const choice *c) {
-  return c->by_pixels.bytes > net->machine->scratchpad / 4 && c->now.fine < c->now.all &&
+  return c->by_pixels.bytes > net->machine->scratchpad / 4 && !c->now.columns &&
+         c->now.fine < c->now.all &&
          c->then.written == c->then.writers && c->then.fine > c->now.fine;
 }
 
