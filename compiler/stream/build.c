@@ -110,8 +110,8 @@ static wk_sched_place place_alone(wk_sched_builder *b, int index, int k) {
   const wk_sched_view *v = &op->in[k];
   const int64_t *all = b->strip->tensors[v->tensor].columns;
   const wk_sched_op_rows *s = &b->strip->ops[index];
-  int64_t columns[2] = {INT64_MAX, 0}, rows[2], planes[2];
-  wk_sched_join_columns(wk_sched_tensor_of(b, v->tensor), v, columns);
+  int64_t columns[2], rows[2], planes[2];
+  wk_sched_columns_of(wk_sched_tensor_of(b, v->tensor), v, columns);
   bool is_apart = k && op->same_pitch && !is_resident(b, v->tensor, index) &&
                   !wk_sched_is_made_here(b, v->tensor) &&
                   (columns[0] != all[0] || columns[1] != all[1]);
@@ -124,8 +124,8 @@ static wk_sched_place place_alone(wk_sched_builder *b, int index, int k) {
 /* Every row of its tensor, as much of it as the group has. */
 static bool is_all_rows(const wk_sched_builder *b, const wk_sched_view *x) {
   const int64_t *all = b->strip->tensors[x->tensor].columns;
-  int64_t own[2] = {INT64_MAX, 0};
-  wk_sched_join_columns(wk_sched_tensor_of(b, x->tensor), x, own);
+  int64_t own[2];
+  wk_sched_columns_of(wk_sched_tensor_of(b, x->tensor), x, own);
   return own[0] == all[0] && own[1] == all[1] && !x->is_whole && !x->takes_all &&
          !x->has_window && !x->needs && !x->stack_rows &&
          !x->first && x->step == 1 && x->rows == wk_sched_tensor_of(b, x->tensor)->rows;

@@ -15,9 +15,9 @@ static bool write_a_block(const searching *x, int first, int last, int tensor) {
   bool same_columns = true, same_planes = true;
   for (int i = first; i <= last; i++) {
     const wk_sched_view *y = &x->net->ops[i].out;
-    int64_t own[2] = {INT64_MAX, 0};
+    int64_t own[2];
     if (y->tensor != tensor) continue;
-    wk_sched_join_columns(t, y, own);
+    wk_sched_columns_of(t, y, own);
     bytes += own[1] - own[0];
     same_columns = same_columns && (!one || (own[0] == all[0] && own[1] == all[1]));
     wk_sched_join_columns(t, y, all);

@@ -38,11 +38,17 @@ void wk_sched_planes_of(const wk_sched_op *op, const wk_sched_view *x, const int
   planes[1] = x->planes[1] - (wk_sched_stacks(op) - stacks[1]) * x->stack;
 }
 
-void wk_sched_join_columns(const wk_sched_tensor *t, const wk_sched_view *x, int64_t columns[2]) {
+void wk_sched_columns_of(const wk_sched_tensor *t, const wk_sched_view *x, int64_t columns[2]) {
   const bool is_part = x->columns[1] > 0 && !t->is_shaped;
-  const int64_t from = is_part ? x->columns[0] : 0, to = is_part ? x->columns[1] : t->row;
-  if (from < columns[0]) columns[0] = from;
-  if (to > columns[1]) columns[1] = to;
+  columns[0] = is_part ? x->columns[0] : 0;
+  columns[1] = is_part ? x->columns[1] : t->row;
+}
+
+void wk_sched_join_columns(const wk_sched_tensor *t, const wk_sched_view *x, int64_t columns[2]) {
+  int64_t own[2];
+  wk_sched_columns_of(t, x, own);
+  if (own[0] < columns[0]) columns[0] = own[0];
+  if (own[1] > columns[1]) columns[1] = own[1];
 }
 
 void wk_sched_rows_of(const wk_sched_tensor *t, const wk_sched_view *x, int64_t y0, int64_t y1,

@@ -104,7 +104,9 @@ void wk_sched_pieces_of(const wk_sched_op *op, const int64_t stacks[2], size_t p
 /* Planes that stacks [stacks[0], stacks[1]) of an operator have in a view of its own. */
 void wk_sched_planes_of(const wk_sched_op *op, const wk_sched_view *x, const int64_t stacks[2],
                         int64_t planes[2]);
-/* Joins the bytes of a row that the view has to [columns[0], columns[1]); {INT64_MAX, 0}: none. */
+/* Bytes of a row of its tensor that a view has. */
+void wk_sched_columns_of(const wk_sched_tensor *t, const wk_sched_view *x, int64_t columns[2]);
+/* Joins them to [columns[0], columns[1]); {INT64_MAX, 0}: none. */
 void wk_sched_join_columns(const wk_sched_tensor *t, const wk_sched_view *x, int64_t columns[2]);
 static inline bool wk_sched_overlap(const int64_t a[2], const int64_t b[2]) {
   return a[0] < b[1] && b[0] < a[1];

@@ -19,9 +19,9 @@ typedef wk_sched_verdict verdict;
 /* Of rows of one tensor. */
 static bool share_columns(const wk_sched_net *net, const wk_sched_view *a,
                           const wk_sched_view *b) {
-  int64_t own[2] = {INT64_MAX, 0}, others[2] = {INT64_MAX, 0};
-  wk_sched_join_columns(&net->tensors[a->tensor], a, own);
-  wk_sched_join_columns(&net->tensors[b->tensor], b, others);
+  int64_t own[2], others[2];
+  wk_sched_columns_of(&net->tensors[a->tensor], a, own);
+  wk_sched_columns_of(&net->tensors[b->tensor], b, others);
   return wk_sched_overlap(own, others);
 }
 

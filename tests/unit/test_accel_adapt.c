@@ -74,25 +74,45 @@ static void vary(wk_graph *g) {
   }
 }
 
-/* The graph has so many of the operator left, and computes the same. */
-static void check_adapted(const char *graph, wk_op op, int left) {
+/* What rewrites a module. */
+typedef wk_status rewriting(wk_module *m);
+
+static wk_status adapt(wk_module *m) {
+  wk_adaptation done = {0};
+  return wk_accel_adapt(targets.list[0], m, &done);
+}
+
+static int64_t macs_of(const wk_graph *g) {
+  int64_t n = 0;
+  for (size_t i = 0; i < g->nodes.n; i++) n += wk_node_model_macs(g, &g->nodes.data[i]);
+  return n;
+}
+
+/* The graph has so many of the operator left, and computes the same. Returns how many
+ * multiplications of the model it counts fewer. */
+static int64_t check_rewritten(rewriting *rewrite, const char *graph, wk_op op, int left) {
   wk_module *m = module_of(graph);
   vary(m->main);
   wk_module *was = wk_module_clone(m);
   const wk_graph *g = was->main;
   wk_tensor *in = random_integer_inputs(g, 1), want[3] = {0}, got[3] = {0};
   wk_str why = {0};
-  wk_adaptation done = {0};
-  wk_status s = wk_accel_adapt(targets.list[0], m, &done);
+  wk_status s = rewrite(m);
   if (!s) s = wk_eval_graph(g, in, want, NULL, NULL);
   if (!s) s = wk_eval_graph(m->main, in, got, NULL, NULL);
   if (s) fail_msg("%s: %s", s->message, graph);
   if (count(m->main, op) != left) fail_msg("%d: %s", count(m->main, op), graph);
   if (!random_same(g, got, want, &why)) fail_msg("%s: %s", why.s, graph);
+  const int64_t fewer = macs_of(g) - macs_of(m->main);
   random_tensors_free(in, g->inputs.n);
   for (size_t i = 0; i < g->outputs.n; i++) wk_tensor_free(&want[i]), wk_tensor_free(&got[i]);
   wk_module_free(was);
   wk_module_free(m);
+  return fewer;
+}
+
+static void check_adapted(const char *graph, wk_op op, int left) {
+  (void)check_rewritten(adapt, graph, op, left);
 }
 
 static void shared_heads(void **state) {
@@ -335,37 +355,19 @@ static const struct {
 };
 
 /* On a machine of 8 lanes and little room. */
-static void check_widths(const char *graph, wk_op op, int left) {
-  wk_module *m = module_of(graph);
+static wk_status part_width(wk_module *m) {
   wk_machine machine = *wk_accel_machine_of(targets.list[0]);
   const wk_pass step = {.name = "widths", .run = wk_accel_part_width, .data = &machine};
-  int64_t changes = 0, macs = 0;
+  int64_t changes = 0;
   machine.array = 8, machine.scratchpad = 16384;
-  vary(m->main);
-  wk_module *was = wk_module_clone(m);
-  const wk_graph *g = was->main;
-  wk_tensor *in = random_integer_inputs(g, 1), want[3] = {0}, got[3] = {0};
-  wk_str why = {0};
-  wk_status s = wk_pass_run_one(m, &step, NULL, &changes);
-  if (!s) s = wk_eval_graph(g, in, want, NULL, NULL);
-  if (!s) s = wk_eval_graph(m->main, in, got, NULL, NULL);
-  if (s) fail_msg("%s: %s", s->message, graph);
-  if (count(m->main, op) != left) fail_msg("%d: %s", count(m->main, op), graph);
-  if (!random_same(g, got, want, &why)) fail_msg("%s: %s", why.s, graph);
-  for (size_t i = 0; i < g->nodes.n; i++) macs += wk_node_model_macs(g, &g->nodes.data[i]);
-  for (size_t i = 0; i < m->main->nodes.n; i++)
-    macs -= wk_node_model_macs(m->main, &m->main->nodes.data[i]);
-  if (macs) fail_msg("%lld multiplications fewer: %s", (long long)macs, graph);
-  random_tensors_free(in, g->inputs.n);
-  for (size_t i = 0; i < g->outputs.n; i++) wk_tensor_free(&want[i]), wk_tensor_free(&got[i]);
-  wk_module_free(was);
-  wk_module_free(m);
+  return wk_pass_run_one(m, &step, NULL, &changes);
 }
 
 static void pieces_of_width(void **state) {
   (void)state;
   for (size_t i = 0; i < WK_COUNTOF(widths); i++)
-    check_widths(widths[i].graph, widths[i].op, widths[i].left);
+    assert_int_equal(
+        check_rewritten(part_width, widths[i].graph, widths[i].op, widths[i].left), 0);
 }
 
 static int setup(void **state) {

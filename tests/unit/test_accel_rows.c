@@ -360,10 +360,10 @@ static void pixels_in_places(void **state) {
     if (x->h == 1) s.view.sy = 0; /* which no pixel goes by */
     rows_of(&s, x, 0, x->h, rows);
     planes_of(&s, x, planes);
-    int64_t columns[2] = {INT64_MAX, 0};
+    int64_t columns[2];
     const wk_sched_tensor of = wk_accel_sched_tensor(t);
     const wk_sched_view v = seen(&s, x);
-    wk_sched_join_columns(&of, &v, columns);
+    wk_sched_columns_of(&of, &v, columns);
     wk_sched_place p = {.buffer = 7, .offset = draw(&r, 0, 3) * LANES,
                         .column = draw(&r, 0, columns[0] / LANES) * LANES,
                         .row = draw(&r, 0, rows[0]), .plane = draw(&r, 0, planes[0])};

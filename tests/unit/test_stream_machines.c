@@ -153,8 +153,7 @@ static void make_machine(made *x) {
 
 /* Cells of rows that a view has. */
 static void cells_of(const made *x, const wk_sched_view *v, int64_t cells[2]) {
-  cells[0] = INT64_MAX, cells[1] = 0;
-  wk_sched_join_columns(&x->tensors[v->tensor], v, cells);
+  wk_sched_columns_of(&x->tensors[v->tensor], v, cells);
   cells[0] /= CELL, cells[1] /= CELL;
 }
 

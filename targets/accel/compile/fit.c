@@ -11,8 +11,8 @@ static bool goes_by_channels(const wk_accel_op *op) {
  * memory serves one of them as slowly as many. */
 static int64_t width_of(const wk_accel_net *net, const wk_sched_tensor *t,
                         const wk_sched_view *x) {
-  int64_t columns[2] = {INT64_MAX, 0};
-  wk_sched_join_columns(t, x, columns);
+  int64_t columns[2];
+  wk_sched_columns_of(t, x, columns);
   return columns[1] - columns[0] > net->n ? columns[1] - columns[0] : t->row;
 }
 

@@ -40,8 +40,8 @@ typedef struct {
 /* What an operator has of its operand: bytes of a row. */
 static int64_t width_of(const wk_sched_work *w) {
   const wk_sched_view *a = &w->b->net->ops[w->op].in[0];
-  int64_t columns[2] = {INT64_MAX, 0};
-  wk_sched_join_columns(&w->b->net->tensors[a->tensor], a, columns);
+  int64_t columns[2];
+  wk_sched_columns_of(&w->b->net->tensors[a->tensor], a, columns);
   return columns[1] - columns[0];
 }
 
@@ -51,9 +51,9 @@ static wk_sched_place load(const wk_sched_work *w, int k, const int64_t y[2], in
   const wk_sched_op *own = &w->b->net->ops[w->op];
   const wk_sched_view *v = &own->in[k];
   const wk_sched_tensor *t = &w->b->net->tensors[v->tensor];
-  int64_t columns[2] = {INT64_MAX, 0}, rows[2];
+  int64_t columns[2], rows[2];
   wk_sched_needed_rows(t, v, w->stacks, y[0], y[1], rows);
-  wk_sched_join_columns(t, v, columns);
+  wk_sched_columns_of(t, v, columns);
   plane += v->planes[0];
   const wk_sched_place p =
       wk_sched_place_new(w->b, columns, rows[0], rows[1] - rows[0], plane, planes);
@@ -75,9 +75,11 @@ static int64_t loaded(const wk_sched_work *w, const wk_accel_op *op, const tile 
          groups * op->const_bytes * (int64_t)op->n_pieces;
 }
 
-/* Pieces whose results leave together: fewer transfers, in a sixteenth of the scratchpad. */
+enum { PART_OF_ROOM = 16 }; /* of the scratchpad, for results that leave together */
+
+/* Pieces whose results leave together, so that transfers are fewer. */
 static int64_t together(const wk_accel_net *net, const wk_accel_op *op, const tile *t) {
-  int64_t most = net->machine->scratchpad / 16 / (t->rows * op->out.w * net->n);
+  int64_t most = net->machine->scratchpad / PART_OF_ROOM / (t->rows * op->out.w * net->n);
   return most < 1 ? 1 : most < t->pieces ? most : t->pieces;
 }
 
@@ -149,13 +151,13 @@ static wk_accel_consts consts_of(const job *j, size_t piece, int weights, int64_
 static void begin_results(const job *j, size_t piece) {
   const wk_sched_op *own = &j->w->b->net->ops[j->w->op];
   wk_sched_work w = *j->w;
-  int64_t columns[2] = {INT64_MAX, 0};
+  int64_t columns[2];
   size_t end = piece + j->together < j->end ? piece + j->together : j->end;
   if ((piece - j->first) % j->together) return;
   if (own->in[1].tensor >= 0 && w.in[1].buffer < 0)
     j->x->b = load(&w, 1, j->rows, (int64_t)piece, (int64_t)(end - piece));
   if (w.out.buffer >= 0) return;
-  wk_sched_join_columns(&w.b->net->tensors[own->out.tensor], &own->out, columns);
+  wk_sched_columns_of(&w.b->net->tensors[own->out.tensor], &own->out, columns);
   j->x->out = wk_sched_place_new(w.b, columns, j->rows[0], j->rows[1] - j->rows[0],
                                  own->plane + (int64_t)piece, (int64_t)(end - piece));
   w.out = j->x->out;
